@@ -27,6 +27,7 @@ from perfproof.changes.counting.host_count import Counting, HostCount
 from perfproof.changes.observed.call_table import CallTable, write_table
 from perfproof.changes.time_estimates import TrialTime
 from perfproof.cli import main, parser
+from perfproof.commands.run_scenarios import load
 from perfproof.model.base.errors import EXIT_INCONCLUSIVE, EXIT_PASS, EXIT_REGRESSED, EXIT_UNTESTABLE, EXIT_USAGE
 from perfproof.model.records.record import Record
 from perfproof.model.scenarios.plan import Block, Plan
@@ -476,20 +477,21 @@ def test_what_trials_were_seen_to_call_outweighs_what_scenarios_declare(place: P
     """One that declares nothing of the change and was seen to call it is chosen; one that declares it and was seen not to is left out."""
     (place.folder / "scenarios" / "swap.yaml").unlink()
     place.scenario("elsewhere", {"swaps": 9}, exercises=["vllm.v1.outputs"])
+    place.pr()  # makes the base
+    shutil.rmtree(place.folder / "results")
     (known,) = (place.folder / "builds").glob("python-*.json")
-    sources = json.loads(known.read_text())["fingerprint"]["sources"]
-    seen = {"benchmark swap_states": frozenset({f"{BATCH}.swap"})}
-    table = CallTable(version="1", sources=sources, calls=seen)
-    write_table(table, place.folder / "builds" / "observed" / f"{sources[:16]}.json")
+    print_ = json.loads(known.read_text())["fingerprint"]
+    table = CallTable(version="1", sources=print_["sources"], device=print_["device"] or "cpu", calls={})
+    file = place.folder / "builds" / "observed" / f"{table.sources[:16]}-{table.device}.json"
+    every = load(sorted((place.folder / "scenarios").glob("*.yaml")), "quick", None)
+    subjects = [subject for one in every for subject in one.workload.observed_as]
+    write_table(table.adding(dict.fromkeys(subjects, (f"{BATCH}.swap",))), file)
     try:
         place.pr()
         said = capsys.readouterr().out
         assert "elsewhere" in {one.name for one in place.plans[-1].scenarios}
         assert "calls Batch.swap, as was observed on this vLLM" in said
-        write_table(
-            CallTable(version="1", sources=sources, calls={"benchmark swap_states": frozenset()}),
-            place.folder / "builds" / "observed" / f"{sources[:16]}.json",
-        )
+        write_table(table.adding(dict.fromkeys(subjects, ())), file)
         (place.folder / "my.diff").write_text(DIFF.replace("{first}", "first + 2"))
         assert place.pr() == EXIT_UNTESTABLE
         assert "no times: no scenario for this cpu" in capsys.readouterr().out

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from perfproof.child.counting import Tally
 from perfproof.child.engine.features import DECODE, ENTERS, OUTPUT, Feature
-from perfproof.child.engine.waves import AROUND, Wave, agreed, in_place, odd, phases_of, timed
+from perfproof.child.engine.waves import AROUND, Wave, agreed, in_place, odd, outside_of, phases_of, timed
 
 LONG = Feature("long", output=100, positions=(20, 60))
 
@@ -76,3 +76,33 @@ def test_one_wave_has_nothing_odd_and_two_that_differ_have() -> None:
     assert (odd([one]), odd([one, other]), odd([one, other, one])) == ([], ["m:f"], [])
     assert agreed([one, other]) is None
     assert agreed([one, other, one]) is one
+
+
+STEP = {"decode": range(30, 31)}
+
+
+def looked(*seconds: float, disturbed: bool = False) -> list[Wave]:
+    """Waves of 50 steps that all take so many seconds; in the decode step all of them went by in one C function."""
+    return [Wave(seconds=[one] * 50, disturbed=[disturbed] * 50, counts={"decode": Tally(outside={"mean": one})}) for one in seconds]
+
+
+def test_of_profiled_waves_the_fastest_is_taken_where_another_agrees() -> None:
+    """A slow one beside them changes nothing."""
+    assert outside_of(looked(4.0, 9.0, 4.1), looked(3.0, 2.0, 2.4), STEP) == {"decode": {"mean": 2.0}}
+
+
+@pytest.mark.parametrize(
+    ("alone", "profiled"),
+    [
+        (looked(4.0, 9.0), looked(2.0, 2.1)),
+        (looked(4.0, 4.1), looked(2.0, 2.6)),
+        (looked(4.0, 4.1), looked(2.0)),
+        (looked(4.0, 4.1, disturbed=True), looked(2.0, 2.1)),
+        (looked(4.0, 4.1), looked(2.0, 2.1, disturbed=True)),
+        (looked(1.9, 1.9), looked(2.0, 2.0)),
+        (looked(4.0, 4.1), []),
+    ],
+)
+def test_times_that_scatter_or_were_interrupted_or_contradict_have_no_share(alone: list[Wave], profiled: list[Wave]) -> None:
+    """Waves that do not agree, a step beside which another process ran, more seconds within a step than it has, no waves at all."""
+    assert outside_of(alone, profiled, STEP) == {}

@@ -34,6 +34,9 @@ from perfproof.model.base import clock
 from perfproof.model.base.errors import BadInput, CannotRun, PerfproofError
 from perfproof.model.scenarios.scenario import Build, EditableBuild, OverlayBuild, PythonBuild, ReleaseBuild
 
+FULL = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
+"""Errors of a disk without room."""
+
 
 def prepare(build: Build, builds: Path, say: Say, package: Path = side_folder.PACKAGE) -> ReadyBuild:
     """A ready interpreter for a build, made below `builds` if necessary.
@@ -43,8 +46,7 @@ def prepare(build: Build, builds: Path, say: Say, package: Path = side_folder.PA
     """
     builds = builds.resolve()
     try:
-        for folder in (builds, builds / ".locks", builds / ".logs", builds / ".kept"):
-            folder.mkdir(parents=True, exist_ok=True)
+        _make_writable(builds)
         base = prepare(build.base, builds, say, package) if isinstance(build, OverlayBuild) else None
         name = overlay.identity(build, base) if isinstance(build, OverlayBuild) and base is not None else identity(build)
         installer = Installer(what=build.label, builds=builds, log=builds / ".logs" / f"{name}.log", say=say)
@@ -94,9 +96,22 @@ def _editable(build: EditableBuild, name: str, installer: Installer, package: Pa
     return _beside(build, name, interpreter, known.package.parent, known, installer, package)
 
 
+def _make_writable(builds: Path) -> None:
+    """Makes the folder of builds, and those in it. Raises `BadInput` where nothing can be written there."""
+    try:
+        for folder in (builds, builds / ".locks", builds / ".logs", builds / ".kept"):
+            folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        if error.errno in FULL:
+            raise
+        raise BadInput(f"--builds {builds}: can't be made or written ({error.strerror}); name a folder that is writable") from error
+    if not os.access(builds, os.W_OK):
+        raise BadInput(f"--builds {builds}: is not writable; name a folder that is")
+
+
 def _os_fault(error: OSError, build: Build, builds: Path) -> str:
     """The operating system's error, and what to do."""
-    full = error.errno in (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
+    full = error.errno in FULL
     remedy = f"make room beside {builds}; half-made files are made again next time" if full else f"check that {builds} is writable"
     return f"{build.label}: {error.strerror or error} ({error.filename or builds})\n  what to do: {remedy}"
 

@@ -131,7 +131,7 @@ class Calls:
         observed on this very vLLM to call none is no choice."""
         for name in names:
             if functions := self.called.get(name):
-                where = "on this vLLM" if name in self.exact else "on another release"
+                where = "on this vLLM" if name in self.exact else "on another release, or with other parameters"
                 shown = few([one.partition(":")[2] for one in functions], 4)
                 yield Choice(scenario=name, level="function", reasons=(f"calls {shown}, as was observed {where}",))
             elif name in declared and not (self.whole and name in self.exact):

@@ -24,7 +24,11 @@ def add(verbs: Any) -> None:
         base="the branch or commit that it is compared with",
     )
     count.add_argument(
-        "--features", nargs="+", default=[], metavar="NAME", help="what to count, names or a,b,c (default: all, cheapest first)"
+        "--features",
+        nargs="+",
+        default=[],
+        metavar="NAME",
+        help="what to count, names or a,b,c; plain is the quick form (default: all, plain first, long outputs last)",
     )
     count.add_argument(
         "--margin", type=options.fraction, default=COUNT_MARGIN, help="smallest change that matters, as a fraction (default %(default)s)"
@@ -59,11 +63,26 @@ def _coverage(arguments: argparse.Namespace) -> int:
 
 
 def _count(arguments: argparse.Namespace) -> int:
-    of_git = [arguments.git, arguments.ref, arguments.base]
-    ways = [arguments.diff is not None, any(of_git), bool(arguments.pair)]
-    if sum(ways) != 1 or (any(of_git) and None in of_git) or len(arguments.pair) not in (0, 2):
+    of_git = {"--git REPO": arguments.git, "--ref REF": arguments.ref, "--base REF": arguments.base}
+    given = [
+        name
+        for name, there in (("--diff", arguments.diff), ("--git", any(map(_is_there, of_git.values()))), ("two builds", arguments.pair))
+        if there
+    ]
+    if len(given) > 1:
+        raise BadInput(f"count: {' and '.join(given)} name two different things to count: give only one of them")
+    if not given:
         raise BadInput("count: name the change with --diff FILE, or with --git REPO --ref REF --base REF, or name two builds")
+    lacks = [name for name, value in of_git.items() if value is None]
+    if given == ["--git"] and lacks:
+        raise BadInput(f"count: a change of a clone needs --git REPO --ref REF --base REF; missing: {', '.join(lacks)}")
+    if arguments.pair and len(arguments.pair) != 2:
+        raise BadInput(f"count: expected two builds to compare, got {len(arguments.pair)}: {' '.join(arguments.pair)}")
+    change = None if arguments.pair else options.changed(arguments)
     from perfproof.changes.counting.count_command import CountRequest, perform
 
-    change = None if arguments.pair else options.changed(arguments)
     return perform(options.from_args(CountRequest, arguments, change=change, as_json=arguments.json))
+
+
+def _is_there(value: object) -> bool:
+    return value is not None

@@ -168,11 +168,16 @@ def counts_something(arguments: argparse.Namespace) -> None:
 
 
 def changed(arguments: argparse.Namespace) -> Change:
-    """The change that these options name."""
-    from perfproof.changes.change_builds import Change
+    """The change that these options name. Raises `BadInput` for a diff that is no file, before anything else is imported."""
     from perfproof.model.installed.scenario_folders import existing
 
-    return from_args(Change, arguments, repo=arguments.git, diff=arguments.diff and existing(arguments.diff))
+    diff = arguments.diff and existing(arguments.diff)
+    if diff is not None and not diff.is_file():
+        what = "is a folder; name a file in it" if diff.is_dir() else "there is no such file"
+        raise BadInput(f"--diff {diff}: {what}; git diff main -- vllm > {'my.diff' if diff.is_dir() else diff.name or 'my.diff'} makes one")
+    from perfproof.changes.change_builds import Change
+
+    return from_args(Change, arguments, repo=arguments.git, diff=diff)
 
 
 def points(verb: argparse.ArgumentParser) -> None:
@@ -235,6 +240,6 @@ def natural(text: str) -> int:
 
 def positive(text: str) -> int:
     """A whole number from 1 on, in plain digits."""
-    if not (number := natural(text)):
+    if not (text.isascii() and text.isdecimal() and len(text) < 16 and int(text)):
         raise argparse.ArgumentTypeError(f"expected a number from 1 on, got {text}")
-    return number
+    return int(text)

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-import pytest
+import re
 
-from perfproof.analysis.counts.python_share import python_share, python_shares
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from perfproof.analysis.counts.python_share import SCATTERED, python_share, python_shares
 from perfproof.model.records.counts import Cell, Count
 
 
@@ -18,7 +22,7 @@ def test_the_share_is_what_c_functions_leave_of_a_step() -> None:
     times = {"torch._C._nn.linear": 0.0006, "list.append": 0.0003, "len": 0.00001, "": 0.00009}
     found = list(python_shares(count({"decode": 0.004}, {"decode": times}), [("plain", 8)]))
     assert found == [
-        "plain, 8 requests: the counted Python takes about 75 % of a decode step's 4.0 ms (rough, one untraced run beside); "
+        "plain, 8 requests: the counted Python takes about 75 % of a decode step's 4.0 ms (rough, the least of untraced runs beside); "
         "the rest is not Python, most of it torch._C._nn.linear 15 %, list.append 8 %"
     ]
 
@@ -28,7 +32,21 @@ def test_a_profiled_step_that_was_slower_than_the_timed_one_leaves_nothing() -> 
     assert python_share(count({"decode": 0.001}, {"decode": {"": 0.002}}).cells[0]) == 0.0
 
 
-@pytest.mark.parametrize(("seconds", "outside"), [({}, {"decode": {}}), ({"decode": 0.0}, {"decode": {}}), ({"decode": 1.0}, {})])
-def test_a_step_that_was_not_timed_has_no_share(seconds: dict[str, float], outside: dict[str, dict[str, float]]) -> None:
+@pytest.mark.parametrize("seconds", [{}, {"decode": 0.0}])
+def test_a_step_that_was_not_timed_has_no_share(seconds: dict[str, float]) -> None:
     """Old counts and confirming processes have no such times."""
-    assert list(python_shares(count(seconds, outside), [("plain", 8), ("gone", 1)])) == []
+    assert list(python_shares(count(seconds, {"decode": {}}), [("plain", 8), ("gone", 1)])) == []
+
+
+@pytest.mark.parametrize("outside", [{}, {"decode": {"": 1.5}}])
+def test_a_share_that_can_not_be_believed_is_left_out_and_said(outside: dict[str, dict[str, float]]) -> None:
+    """The times scattered, or C functions took longer than their step: never "0 %", never more than 100 %."""
+    assert list(python_shares(count({"decode": 1.0}, outside), [("plain", 8)])) == [SCATTERED]
+
+
+@given(st.floats(1e-6, 1), st.lists(st.floats(0, 1), max_size=9))
+def test_no_part_of_a_step_is_more_than_the_whole(whole: float, parts: list[float]) -> None:
+    """Whatever was measured: the parts that are told are from 0 to 100 %."""
+    outside = {"decode": {f"f{place}": part for place, part in enumerate(parts)} | {"": 0.0}}
+    (said,) = python_shares(count({"decode": whole}, outside), [("plain", 8)])
+    assert all(0 <= int(percent) <= 100 for percent in re.findall(r"([-\d]+) %", said))

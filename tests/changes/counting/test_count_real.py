@@ -51,14 +51,19 @@ def test_a_loop_that_a_diff_adds_is_told_with_function_lines_and_cost(
     """A second process confirms it, the same command has it from what was kept, and the JSON has the same numbers."""
     diff = diff_of(served_build, tmp_path, SCHEDULER, ANCHOR, LOOP + ANCHOR)
     assert count(served_build, diff, builds) == EXIT_REGRESSED
-    told = capsys.readouterr().out
+    told, progress = capsys.readouterr()
+    assert told.startswith("more Python work: ")
+    assert "stop strings: more Python work: " in progress
+    assert "counted in" not in told
     line = re.search(r"decode, stop strings, 32 requests: ([\d,]+) to ([\d,]+) Python instructions a step .*", told)
     assert line
     base, candidate = (int(number.replace(",", "")) for number in line.groups())
     assert f": Scheduler.update_from_output +{candidate - base:,} (new line" in line[0]
     assert (candidate - base) % 32 == 0
     assert count(served_build, diff, builds, "--json") == EXIT_REGRESSED
-    entries = json.loads(capsys.readouterr().out)["comparisons"]
+    told, progress = capsys.readouterr()
+    assert not [word for word in ("counting", "counted in", "confirms") if word in progress]
+    entries = json.loads(told)["comparisons"]
     decode = next(one for one in entries if one["phase"] == "decode" and one["metric"] == "python_instructions")
     assert (decode["baseline"], decode["candidate"], decode["verdict"]) == (base, candidate, "regressed")
     assert decode["functions"][0]["function"] == "vllm.v1.core.sched.scheduler:Scheduler.update_from_output"
@@ -108,6 +113,23 @@ def test_a_change_that_nothing_calls_is_no_pass(
     assert count(served_build, diff, builds) == EXIT_UNTESTABLE
     said = "no tried feature calls what the change touches (vllm.v1.core.block_pool:BlockPool._notify_reuse); tried: stop strings"
     assert said in capsys.readouterr().out
+
+
+@pytest.mark.vllm
+@pytest.mark.slow
+def test_a_new_file_that_nothing_imports_is_no_pass_and_a_constant_that_is_imported_is_one(
+    served_build: ReadyBuild, builds: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Neither touches a function: the first is named as never imported, of the second the line that ran on import."""
+    diff = tmp_path / "new.diff"
+    diff.write_text("--- /dev/null\n+++ b/vllm/big_new.py\n@@ -0,0 +1,2 @@\n+A = 1\n+B = 2\n")
+    assert count(served_build, diff, builds) == EXIT_UNTESTABLE
+    said = "no tried feature imports what the change touches (vllm/big_new.py); tried: stop strings"
+    assert capsys.readouterr().out.splitlines()[0] == said
+    old = "logger = init_logger(__name__)\n"
+    diff = diff_of(served_build, tmp_path, SCHEDULER, old, f"{old}NOTHING_READS_THIS = 3\n")
+    assert count(served_build, diff, builds) == EXIT_PASS
+    assert "the change touches no function; its new lines ran on import: vllm/v1/core/sched/scheduler.py: " in capsys.readouterr().out
 
 
 @pytest.mark.vllm

@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import SimpleNamespace
+from typing import cast
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from perfproof.changes.counting.count_sources import added_lines, runnable
+from perfproof.builds.install.ready_build import ReadyBuild
+from perfproof.changes.counting.count_sources import Reach, Sides, added_lines, code_files, own_lines, reach, runnable
+from perfproof.model.records.counts import Count
 
 TEXT = textwrap.dedent(
     '''\
@@ -68,3 +76,81 @@ def test_without_the_new_lines_nothing_is_there_that_was_not_before(before: list
     new = added_lines("\n".join(before), "\n".join(after))
     kept = iter(before)
     assert all(line in kept for number, line in enumerate(after, 1) if number not in new)
+
+
+def test_lines_outside_functions_run_on_import() -> None:
+    """Those of the module and of its classes; what is within functions is not among them."""
+    lines = TEXT.splitlines()
+    found = {lines[line - 1].strip() for line in own_lines(TEXT)}
+    assert {"LIMIT = 3", "size = 4", "class Thing:", "def run(self, turns=LIMIT):", "TWICE = lambda x: ("} <= found
+    assert not {"total = 0", "return x + 1", "# a comment", ""} & found
+    assert own_lines("def f(:\n") == frozenset()
+
+
+def sides(folder: Path, before: Mapping[str, str], after: Mapping[str, str]) -> Sides:
+    """A base and an overlay with these files of vLLM."""
+    made = []
+    for name, texts in (("base", before), ("overlay", after)):
+        for path, text in texts.items():
+            (folder / name / path).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name / path).write_text(text)
+        changed = tuple(path for path in {**before, **after} if before.get(path) != after.get(path))
+        touched = SimpleNamespace(base="base", files=changed) if name == "overlay" else None
+        made.append(SimpleNamespace(label=name, touched=touched, fingerprint=SimpleNamespace(package=folder / name / "vllm")))
+    return cast("tuple[ReadyBuild, ReadyBuild]", tuple(made))
+
+
+def came(both: Sides, imported: Mapping[str, Sequence[int] | None]) -> Reach:
+    """How far a process came that imported these lines of these modules, and called nothing."""
+    return reach(both, [Count(vllm="0.32.0", python="3.11.7", cells=(), left_out=(), refused="", imported=imported)])
+
+
+A, NEW = "vllm/a.py", "vllm/new.py"
+BEFORE = "X = 1\nif X > 3:\n    Y = 2\n"
+
+
+def test_a_new_file_that_nothing_imports_is_not_reached(tmp_path: Path) -> None:
+    """Constants alone have no function to be missed: the file itself is."""
+    found = came(sides(tmp_path, {A: BEFORE}, {A: BEFORE, NEW: "Z = 1\n"}), {})
+    assert (found.absent, found.outside, found.lines) == ((NEW,), False, True)
+
+
+@pytest.mark.parametrize(
+    ("after", "ran", "outside", "unread"),
+    [
+        (BEFORE.replace("X = 1", "X = 2"), [1, 2], True, {}),
+        (BEFORE.replace("Y = 2", "Y = 3"), [1, 2], False, {A: [3]}),
+        (BEFORE.replace("Y = 2", "Y = 3"), None, True, {}),
+        (BEFORE.replace("Y = 2", "Y = 3"), [1, 2, 3], True, {}),
+        ("X = 1\n", [1], True, {}),
+    ],
+)
+def test_what_lies_outside_functions_is_reached_where_its_lines_ran(
+    tmp_path: Path, after: str, ran: Sequence[int] | None, outside: bool, unread: Mapping[str, Sequence[int]]
+) -> None:
+    """A constant; a branch on import that is not taken, may be, or is; a line that is gone from an imported file."""
+    found = came(sides(tmp_path, {A: BEFORE}, {A: after}), {"vllm.a": ran})
+    assert (found.outside, found.unread, found.absent) == (outside, unread, ())
+
+
+def test_a_file_that_is_gone_is_reached_by_nothing(tmp_path: Path) -> None:
+    """No process can import it; whoever did is another file of the change."""
+    found = came(sides(tmp_path, {A: BEFORE, NEW: "Z = 1\n"}, {A: BEFORE}), {})
+    assert (found.absent, found.outside) == ((NEW,), False)
+
+
+def test_comments_and_layout_are_no_code(tmp_path: Path) -> None:
+    """Nothing of them could run."""
+    both = sides(tmp_path, {A: BEFORE}, {A: "# why\n\n" + BEFORE})
+    assert code_files(*both) == ()
+    assert code_files(*sides(tmp_path / "more", {A: BEFORE}, {A: BEFORE + "W = 1\n"})) == (A,)
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.sets(st.integers(1, 3)), st.booleans())
+def test_nothing_is_reached_that_was_not_imported_and_run(ran: set[int], imported: bool) -> None:
+    """Whatever lines ran: without one of the new ones, or without the import, the change outside functions is not reached."""
+    with TemporaryDirectory() as folder:
+        both = sides(Path(folder), {A: "X = 1\nY = 1\nZ = 1\n"}, {A: "X = 2\nY = 1\nZ = 2\n"})
+        found = came(both, {"vllm.a": sorted(ran)} if imported else {})
+    assert found.outside is (imported and bool(ran & {1, 3}))

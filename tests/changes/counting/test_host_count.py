@@ -23,7 +23,7 @@ from perfproof.model.verdicts.judged import Outcome
 from perfproof.model.verdicts.policy import DEFAULT_POLICY, CountMargins, Policy
 from perfproof.run.trials.engine_counting import Wanted
 from tests.analysis.counts.test_count_comparison import phase
-from tests.changes.counting.test_count_command import FUNCTION, compared, found, told
+from tests.changes.counting.test_count_command import FUNCTION, came, compared, found, told
 
 STRICT = dataclasses.replace(DEFAULT_POLICY, counts=CountMargins(warn=0.005, fail=0.1))
 
@@ -56,9 +56,9 @@ def test_that_no_feature_ran_the_change_comes_first_with_what_was_tried() -> Non
 
 def test_of_a_change_without_functions_an_identical_count_says_nothing() -> None:
     """A class attribute, the top level of a module: nobody knows whether it ran; where anything is otherwise, it did."""
-    quiet = host(compared("identical", changed=()), touched=())
+    quiet = host(compared("identical", changed=()), touched=(), files=())
     assert (quiet.ran, quiet.code(STRICT), quiet.sentences()[0]) == (False, EXIT_UNTESTABLE, UNKNOWN)
-    assert host(compared(), touched=()).code(STRICT) == EXIT_REGRESSED
+    assert host(compared(), touched=(), files=()).code(STRICT) == EXIT_REGRESSED
 
 
 @pytest.mark.parametrize(
@@ -149,7 +149,9 @@ class Engines:
             monkeypatch.setattr(room, "count", self.count)
         monkeypatch.setattr(host_count, "touched_functions", lambda *sides: frozenset({"m:f"}))
         for room in (host_count, count_findings):
-            monkeypatch.setattr(room, "idle_lines", lambda sides, counts: ({}, True))
+            monkeypatch.setattr(room, "reach", lambda sides, counts: came())
+            monkeypatch.setattr(room, "modules_of", lambda sides: ("m",))
+        monkeypatch.setattr(count_findings, "code_files", lambda *sides: ("m.py",))
         monkeypatch.setattr(count_findings, "new_lines", lambda sides, counts: {})
         self.known: tuple[tuple[str, ...], bool] = ((), False)
         self.kept: list[Count] = []
@@ -165,6 +167,7 @@ class Engines:
         *,
         seconds: float | None = None,
         enough: Callable[[Sequence[Count]], bool] | None = None,
+        about: str = "",
     ) -> list[Count]:
         self.asked.append(list(wanted[0].cells))
         cells: list[Cell] = []

@@ -19,7 +19,9 @@ DEFINED = {POOL, SCHEDULE, ATTENTION, IDLE, *MANY}
 
 
 def table(**calls: set[str]) -> CallTable:
-    return CallTable(version="0.32.0", sources="abc", calls={name.replace("_", " "): frozenset(names) for name, names in calls.items()})
+    return CallTable(
+        version="0.32.0", sources="abc", device="cpu", calls={name.replace("_", " "): frozenset(names) for name, names in calls.items()}
+    )
 
 
 def test_the_steps_of_the_engine_are_compared_with_benchmarks() -> None:

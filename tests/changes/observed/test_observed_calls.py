@@ -24,8 +24,8 @@ SWAP = "vllm.v1.worker.gpu_input_batch:InputBatch.swap_states"
 WORK = FunctionWork(instructions=1, calls=1, inclusive=1, c_calls=0, line=1)
 
 
-def build(sources: str = ATTESTATION.sources) -> Any:
-    return SimpleNamespace(fingerprint=SimpleNamespace(sources=sources, vllm_version="1.0"))
+def build(sources: str = ATTESTATION.sources, device: str = "cpu") -> Any:
+    return SimpleNamespace(fingerprint=SimpleNamespace(sources=sources, vllm_version="1.0", device=device))
 
 
 def counted(**functions: tuple[str, ...]) -> Count:
@@ -78,16 +78,24 @@ def test_records_tell_what_a_benchmark_calls(tmp_path: Path) -> None:
     assert found.any_of(["vllm.a:f", SWAP]) == (SWAP,)
     keep_records(build("another"), [SCENARIO], [seen], tmp_path)
     assert observed_calls.observed_calls(build("another"), SCENARIO, tmp_path) is None
+    other = dataclasses.replace(SCENARIO, workload=dataclasses.replace(SCENARIO.workload, parameters={"swaps": 77}))  # type: ignore[call-arg]
+    found = observed_calls.observed_calls(build(), other, tmp_path)
+    assert found is not None
+    assert (found.functions, found.exact) == (frozenset({SWAP}), False), "other parameters may call more"
 
 
 def test_what_ships_stands_in_for_a_vllm_that_nobody_counted(tmp_path: Path) -> None:
     """It is exact for its own release only; what was seen here comes first."""
-    table = CallTable(version="0.32.0", sources="its own", calls={"benchmark swap_states": frozenset({"vllm.a:f"})})
-    write_table(table, tmp_path / "shipped.json")
-    for sources, exact in (("its own", True), (ATTESTATION.sources, False)):
-        found = observed_calls.observed_calls(build(sources), SCENARIO, tmp_path)
+    calls = {"benchmark swap_states": frozenset({"vllm.a:f"}), "feature plain": frozenset({"vllm.a:g"})}
+    write_table(CallTable(version="0.32.0", sources="its own", device="cpu", calls=calls), tmp_path / "shipped.json")
+    for sources, device, exact in (("its own", "cpu", True), ("its own", "cuda", False), (ATTESTATION.sources, "cpu", False)):
+        tables = observed_calls.tables_for(build(sources, device), tmp_path)
+        found = observed_calls.calls_of(tables, ["feature plain"])
         assert found is not None
-        assert (found.functions, found.exact) == (frozenset({"vllm.a:f"}), exact)
+        assert (found.functions, found.exact) == (frozenset({"vllm.a:g"}), exact)
+        rough = observed_calls.observed_calls(build(sources, device), SCENARIO, tmp_path)
+        assert rough is not None
+        assert (rough.functions, rough.exact) == (frozenset({"vllm.a:f"}), False), "with whatever parameters it was measured"
     keep_records(build(), [SCENARIO], [record(counts={"": {"functions": {SWAP: []}}})], tmp_path)
     found = observed_calls.observed_calls(build(), SCENARIO, tmp_path)
     assert found is not None

@@ -53,6 +53,24 @@ def test_a_count_is_read_whole() -> None:
     assert (work.operators["aten::add"].bytes, work.lines["m:f"], work.waiting) == (64, {34: 5}, {"threading:Event.wait": 3})
 
 
+def test_what_was_imported_is_what_any_process_of_the_build_imported() -> None:
+    """Lines of both; where one of them does not know, nobody does. Two counts together say the same."""
+    lines = [{"imported": {"m": [3, 1], "n": [2]}}, {"imported": {"m": [4], "n": None}}, {"imported": {"o": None}}]
+    whole = count_of(text(STARTED, *lines), "here").imported
+    assert whole == {"m": [1, 3, 4], "n": None, "o": None}
+    one, *others = (count_of(text(STARTED, line), "here") for line in lines)
+    for other in others:
+        one = one.plus(other)
+    assert one.imported == whole
+
+
+@pytest.mark.parametrize("value", [[], {"m": 3}, {"m": ["x"]}, {"m": [-1]}, {"m": {"3": 1}}])
+def test_imports_that_are_not_what_they_should_be_are_told(value: object) -> None:
+    """By line and field."""
+    with pytest.raises(BadInput, match=r"here: line 1: imported"):
+        count_of(text({"imported": value}), "here")
+
+
 def test_a_line_that_was_cut_off_is_not_there() -> None:
     """Its process was ended in it; the others count, and the same command continues."""
     whole = text(STARTED, CELL)

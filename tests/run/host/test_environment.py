@@ -85,3 +85,18 @@ def test_an_arms_own_folders_come_after_the_side_folder(toy_build: ReadyBuild) -
     arm = toy.arm("mine", environment={"PYTHONPATH": "/mine"})
     assert build_environment(toy_build, arm, threads=1)["PYTHONPATH"] == f"{toy_build.side}{os.pathsep}/mine"
     assert "PYTHONPATH" not in arm_variables(arm, attest=Path("/a"), watch=[])
+
+
+def test_an_instruction_set_is_the_same_for_processors_that_can_do_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever order the kernel names it in, and however fast it is; another flag or maker is another one."""
+    told = "vendor_id\t: GenuineIntel\ncpu MHz\t\t: {}\nflags\t\t: {}\n"
+
+    def of(text: str) -> str:
+        monkeypatch.setattr(environment, "_read", lambda path: text)
+        return environment.instruction_set()
+
+    one = of(told.format(2600, "fpu avx512f amx_tile"))
+    assert one == of(told.format(3100, "amx_tile fpu avx512f"))
+    assert (
+        len({one, of(told.format(2600, "fpu avx512f")), of(told.format(2600, "fpu avx512f amx_tile").replace("Intel", "AMD")), of("")}) == 4
+    )

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import difflib
 import hashlib
+import os
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 
 from perfproof.analysis.counts.count_comparison import compare, disagreeing
 from perfproof.builds.install.ready_build import ReadyBuild
@@ -18,6 +21,8 @@ from perfproof.model.records.count_lines import read_count
 from perfproof.model.records.counts import Count
 from perfproof.model.scenarios.scenario import DefiningFile, OverlayBuild, PythonBuild
 from perfproof.run.processes.trial_process import build_environment
+from perfproof.run.trials import engine_counting
+from perfproof.run.trials.count_claims import Claims
 from perfproof.run.trials.engine_counting import Wanted, count, kept_file
 
 TORCH = """
@@ -117,14 +122,39 @@ def test_a_pooler_is_counted_too(base: ReadyBuild, builds: Path) -> None:
 
 
 @pytest.mark.vllm
-def test_what_was_counted_is_kept_and_not_counted_again(base: ReadyBuild, builds: Path, counted: Count) -> None:
-    """The same command starts no process; one that was broken off in a line continues behind the lines that are whole."""
+def test_what_was_counted_is_kept_and_not_counted_again(
+    base: ReadyBuild, builds: Path, counted: Count, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same command starts no process and waits for none, though others count in the same file."""
     wanted = Wanted(build=base, cells={"stop strings": [8], "JSON schema": [8]})
     file = kept_file(wanted, builds.resolve())
     before = file.read_bytes()
     said: list[str] = []
-    assert count([wanted, wanted], builds, said.append) == [counted.only(wanted.cells)] * 2
+    others = Claims(file)
+    assert all(others.take(feature) for feature in wanted.cells)
+    with FileLock(file.with_suffix(".lock")):
+        assert count([wanted, wanted], builds, said.append) == [counted.only(wanted.cells)] * 2
+    others.close()
     assert (file.read_bytes(), said) == (before, [])
+    monkeypatch.setattr(engine_counting, "instruction_set", lambda: "another processor")
+    assert kept_file(wanted, builds.resolve()) != file
+
+
+@pytest.mark.vllm
+def test_a_feature_that_another_command_counts_is_waited_for_with_its_process_and_time(
+    base: ReadyBuild, builds: Path, counted: Count
+) -> None:
+    """What nobody counts is not held up by it: here it is there already. The time for counting ends the wait, too."""
+    wanted = Wanted(build=base, cells={"stop strings": [8], "penalties": [8]})
+    others, said = Claims(kept_file(wanted, builds.resolve())), list[str]()
+    assert others.take("penalties")
+    try:
+        (found,) = count([wanted], builds, said.append, seconds=2.0)
+    finally:
+        others.close()
+    assert [cell.key for cell in found.cells] == [("stop strings", 8)]
+    (line,) = said
+    assert re.fullmatch(rf".*: penalties: another command counts this \(process {os.getpid()}, for \d+ s now\); waiting for it", line)
 
 
 FAULTS = """    if logits.shape[0] == 4:
@@ -156,7 +186,10 @@ def test_an_engine_that_fails_in_one_feature_leaves_the_others(base: ReadyBuild,
     assert not any(found.has("penalties", size) for size in (4, 5, 8))
 
 
-SETS_ITS_OWN = "NotCounting: what was counted sets a trace or profile function of its own, so that nothing can be counted in it"
+SETS_ITS_OWN = (
+    "NotCounting: what was counted sets a trace or profile function of its own, so that nothing can be counted in it: leave that out of "
+    "what is counted (sys.settrace, sys.setprofile, a debugger, coverage)"
+)
 
 
 @pytest.mark.vllm
@@ -180,12 +213,13 @@ def test_counting_ends_with_the_time_for_it_or_once_it_is_enough(base: ReadyBuil
 
 UNKNOWN = """
 import json, sys
+from perfproof.child.counting import ImportLines
 from perfproof.child.engine import making, run
 from perfproof.child.engine.features import Feature
 
 order = {"model": "nowhere", "vocabulary": 512, "closely": [], "scratch": ".", "timeout": 60, "confirms": False}
 results = run.Results(sys.argv[1])
-run.run_engine(((Feature("beaming", engine={"teleport": True}), 8),), order, results)
+run.run_engine(((Feature("beaming", engine={"teleport": True}), 8),), order, results, ImportLines(()))
 try:
     making.parameters(Feature("beaming", sampling={"warp": 9}), 0, 28)
 except making.Unknown as unknown:
@@ -209,7 +243,21 @@ def test_a_feature_that_a_release_does_not_know_is_skipped_and_named(base: Ready
 
 @pytest.mark.vllm
 def test_a_change_that_breaks_the_import_is_one_sentence(base: ReadyBuild, builds: Path) -> None:
-    """With what Python says of it."""
+    """With what Python says of it; the base is not counted to its end before."""
     broken = changed(base, builds, "broken", "vllm/v1/core/block_pool.py", "class BlockPool:", "not_there\n\n\nclass BlockPool:")
+    both = [Wanted(build=base, cells={"plain": [8, 32, 128]}), Wanted(build=broken, cells={"plain": [8, 32, 128]})]
     with pytest.raises(CannotRun, match=r"broken\.diff: vLLM does not import: NameError: name 'not_there' is not defined"):
-        count([Wanted(build=broken, cells={"plain": [8]})], builds, print)
+        count(both, builds, print)
+    assert not read_count(kept_file(both[0], builds.resolve())).holds(both[0].cells)
+    assert not kept_file(both[1], builds.resolve()).exists()
+
+
+@pytest.mark.vllm
+def test_lines_that_are_no_count_are_a_fault_of_the_change_and_are_not_kept(base: ReadyBuild, builds: Path) -> None:
+    """What is counted may write where its counts are written: that is told, and spoils nothing."""
+    writes = 'import sys as _sys\n\nopen(_sys.argv[2], "a").write("no count\\n")\n\n\nclass BlockPool:'
+    junk = changed(base, builds, "junk", "vllm/v1/core/block_pool.py", "class BlockPool:", writes)
+    wanted = Wanted(build=junk, cells={"plain": [8]})
+    with pytest.raises(CannotRun, match=r"junk\.diff: the counting process wrote what is no count: .*is no JSON"):
+        count([wanted], builds, print)
+    assert not kept_file(wanted, builds.resolve()).exists()

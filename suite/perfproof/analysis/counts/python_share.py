@@ -1,7 +1,8 @@
 """What share of a step's time the counted functions take, roughly, and what of the step was not Python.
 
-The time is the least of some steps that ran uncounted; what went by in C functions is from one profiled step. Both are one look on a
-machine that may be busy: they put a count into proportion, and decide nothing.
+The time is the least of the steps of some uncounted waves, what went by in C functions the least of as many profiled ones. Where the waves
+differ too much, the machine was busy, and the process that counted leaves the share out. It puts a count into proportion, and decides
+nothing.
 """
 
 from __future__ import annotations
@@ -14,19 +15,23 @@ STEP = "decode"
 """The phase whose time is given."""
 NAMED = 3
 """C functions that are named, at most."""
+SCATTERED = (
+    "what share of a step's time the counted Python takes is not said: the machine was busy, and like steps took very different times"
+)
 LEAST = 0.01
 """A C function that takes a smaller part of a step is not named."""
 
 
 def python_shares(count: Count, cells: Sequence[tuple[str, int]]) -> Iterator[str]:
-    """A sentence for each of these cells whose step was timed.
+    """A sentence for each of these cells whose step was timed; one for all where the times of none could be believed.
 
     Source: none, two times of the same process, rough.
     """
-    for key in cells:
-        cell = count.cell(key)
-        if cell is not None and cell.seconds.get(STEP) and STEP in cell.outside:
-            yield _sentence(cell)
+    timed = [cell for cell in map(count.cell, cells) if cell is not None and cell.seconds.get(STEP)]
+    shares = [cell for cell in timed if _believed(cell)]
+    yield from map(_sentence, shares)
+    if timed and not shares:
+        yield SCATTERED
 
 
 def python_share(cell: Cell) -> float:
@@ -37,11 +42,17 @@ def python_share(cell: Cell) -> float:
     return max(0.0, 1 - sum(cell.outside[STEP].values()) / cell.seconds[STEP])
 
 
+def _believed(cell: Cell) -> bool:
+    """Whether the C functions of a step take no longer than the step."""
+    return STEP in cell.outside and sum(cell.outside[STEP].values()) <= cell.seconds[STEP]
+
+
 def _sentence(cell: Cell) -> str:
     whole, share = cell.seconds[STEP], python_share(cell)
     named = [(name, seconds) for name, seconds in cell.outside[STEP].items() if name and seconds >= LEAST * whole][:NAMED]
-    most = ", ".join(f"{name} {100 * min(1.0, seconds / whole):.0f} %" for name, seconds in named)
+    most = ", ".join(f"{name} {100 * seconds / whole:.0f} %" for name, seconds in named)
     return (
         f"{cell.feature}, {cell.requests} requests: the counted Python takes about {100 * share:.0f} % of a decode step's "
-        f"{1000 * whole:.1f} ms (rough, one untraced run beside); the rest is not Python" + (f", most of it {most}" if most else "")
+        f"{1000 * whole:.1f} ms (rough, the least of untraced runs beside); the rest is not Python"
+        + (f", most of it {most}" if most else "")
     )

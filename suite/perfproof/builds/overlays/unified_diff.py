@@ -107,7 +107,8 @@ def _files(data: bytes, name: str) -> PatchSet:
     except (UnidiffParseError, UnicodeError, ValueError) as error:
         raise BadInput(f"{name}: this is not a readable unified diff: {str(error).strip()}; make it again with git diff") from error
     if not files:
-        raise BadInput(f"{name}: it has no change: expected a unified diff, as git diff prints it")
+        what = "it has no change" if not text.strip() else "this is no diff"
+        raise BadInput(f"{name}: {what}: expected a unified diff, as git diff prints it")
     return files
 
 

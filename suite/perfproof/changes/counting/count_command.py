@@ -1,7 +1,8 @@
 """`perfproof count`: what a change costs vLLM's host, counted exactly, function by function.
 
 In order: the two builds are made; both count the features of the matrix at the same time, unless their counts are kept already. Where they
-differ, a second process of each side confirms it and counts the lines of the functions behind it. Counts that do not agree are reported and
+differ, a second process of each side confirms it and counts the lines of the functions behind it. What is going on, and each feature's
+answer as soon as it is known, goes to standard error; the result to standard output. Counts that do not agree are reported and
 left out. Times are not measured: a count shows what Python did, on any machine, busy or not.
 """
 
@@ -51,21 +52,22 @@ def perform(request: CountRequest, console: Console | None = None) -> int:
     Raises `BadInput` for unknown or faulty builds, changes or features.
     """
     console = console or Console()
-    say = partial(Console(stderr=True).print if request.as_json else console.print, highlight=False, markup=False, soft_wrap=True)
+    say = partial(Console(stderr=True).print, highlight=False, markup=False, soft_wrap=True)
     cells = cells_of(request.features)
+    record_verdicts.clear(request.report)
     sides, notes = builds_of(request)
     base, candidate = (prepare(side, request.builds, say) for side in sides)
     findings = found_out(
         (base, candidate), cells, Setting(builds=request.builds, margin=request.margin, say=say, runner=request.runner), notes
     )
-    record_verdicts.clear(request.report)
-    if request.report is not None:
-        _write_page(findings, request.report, say)
     if request.as_json:
         print(json.dumps(document_of(findings), indent=1))
     else:
-        for line in sentences(findings.labels, findings.comparisons, findings.lines, request.top, warnings(findings)):
+        summary = headline(findings, request.top)
+        for line in sentences(summary, findings.labels, findings.comparisons, findings.lines, request.top, warnings(findings)):
             console.print(line, highlight=False, markup=False, soft_wrap=True)
+    if request.report is not None:
+        _write_page(findings, request.report, say)
     return findings.code
 
 

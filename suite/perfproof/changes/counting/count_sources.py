@@ -1,6 +1,7 @@
 """Facts from the sources beside two counts: the functions that differ, the new lines, and whether those ran.
 
-It is not enough that a function ran: the changed line may be in a branch that nothing took.
+It is not enough that a function ran: the changed line may be in a branch that nothing took. What lies outside functions runs on import, in
+files that are imported.
 """
 
 from __future__ import annotations
@@ -8,7 +9,8 @@ from __future__ import annotations
 import ast
 import difflib
 import inspect
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from types import CodeType
 
 from perfproof.builds.install.ready_build import ReadyBuild
@@ -30,6 +32,16 @@ def touched_functions(base: ReadyBuild, candidate: ReadyBuild) -> frozenset[str]
         functions = {name for text in texts for name in _functions(text or "")}
         found |= {f"{change.module}:{name}" for name in change.names or () if name in functions}
     return frozenset(found)
+
+
+def code_files(base: ReadyBuild, candidate: ReadyBuild) -> tuple[str, ...]:
+    """The Python files of an overlay that differ in more than comments and layout."""
+    found = []
+    for path in touched_files(base, candidate):
+        before, after = source(base, path), source(candidate, path)
+        if before is None or after is None or selection_rules.touched(path, before, after).names != ():
+            found.append(path)
+    return tuple(found)
 
 
 def touched_files(base: ReadyBuild, candidate: ReadyBuild) -> tuple[str, ...]:
@@ -71,21 +83,52 @@ def new_lines(sides: Sides, counts: Iterable[Count]) -> Lines:
     return {name: sorted(lines) for name, lines in found.items() if lines}
 
 
-def idle_lines(sides: Sides, counts: Iterable[Count]) -> tuple[Lines, bool]:
-    """The new lines within functions that never ran, by file, and whether any new line ran (or there was none)."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reach:
+    """How far the counted processes came into a change. `idle` are new lines within functions that never ran, by file; `lines` says whether
+    any such line ran, or there is none. Of what lies outside functions: `loaded` are new lines that ran on import, by file; `unread` those
+    that did not; `absent` are files that were never imported. `outside` says whether any file of the change was imported and ran such a
+    line, or has none."""
+
+    idle: Lines
+    lines: bool
+    loaded: Lines
+    unread: Lines
+    absent: tuple[str, ...]
+    outside: bool
+
+
+def reach(sides: Sides, counts: Sequence[Count]) -> Reach:
+    """How far the candidate's processes came into the change between these sides."""
     ran: dict[str, set[int]] = {}
-    for name, lines in _ran(counts):
-        ran.setdefault(name.partition(":")[0], set()).update(lines)
+    for name, numbers in _ran(counts):
+        ran.setdefault(name.partition(":")[0], set()).update(numbers)
+    imported = {module: numbers for count in counts for module, numbers in count.imported.items()}
     idle: dict[str, list[int]] = {}
+    loaded: dict[str, list[int]] = {}
+    unread: dict[str, list[int]] = {}
+    absent: list[str] = []
     fresh_ones = took_ones = 0
-    for path in touched_files(*sides):
-        after = source(sides[1], path)
-        fresh = added_lines(source(sides[0], path), after) & runnable(after or "")
-        took = fresh & ran.get(selection_rules.module_of(path), set())
+    outside = False
+    for path in code_files(*sides):
+        module, after = selection_rules.module_of(path), source(sides[1], path)
+        added = added_lines(source(sides[0], path), after)
+        fresh, own = added & runnable(after or ""), added & own_lines(after or "")
+        took = fresh & ran.get(module, set())
         fresh_ones, took_ones = fresh_ones + len(fresh), took_ones + len(took)
         if fresh - took:
             idle[path] = sorted(fresh - took)
-    return idle, bool(took_ones) or not fresh_ones
+        if module not in imported:
+            absent.append(path)
+            continue
+        lines = imported[module]
+        read = own if lines is None else own.intersection(lines)
+        if read:
+            loaded[path] = sorted(read)
+        if own - read:
+            unread[path] = sorted(own - read)
+        outside = outside or bool(read) or not own
+    return Reach(idle=idle, lines=bool(took_ones) or not fresh_ones, loaded=loaded, unread=unread, absent=tuple(absent), outside=outside)
 
 
 def texts_of(candidate: ReadyBuild, lines: Lines) -> dict[str, dict[int, str]]:
@@ -130,20 +173,27 @@ def runnable(text: str) -> frozenset[int]:
 
     For a text that this Python can't compile there are none.
     """
+    return frozenset(line for code in _codes(text) if code.co_flags & inspect.CO_OPTIMIZED for line in _lines(code))
+
+
+def own_lines(text: str) -> frozenset[int]:
+    """The lines outside functions that have instructions: of the module and of its classes, which run on import.
+
+    For a text that this Python can't compile there are none.
+    """
+    return frozenset(line for code in _codes(text) if not code.co_flags & inspect.CO_OPTIMIZED for _, _, line in code.co_lines() if line)
+
+
+def _codes(text: str) -> Iterator[CodeType]:
+    """The code objects of a text, those within others too."""
     try:
-        whole = compile(text, "changed", "exec", dont_inherit=True)
+        open_ = [compile(text, "changed", "exec", dont_inherit=True)]
     except (SyntaxError, ValueError):
-        return frozenset()
-    return frozenset(line for code in _codes(whole) for line in _lines(code))
-
-
-def _codes(code: CodeType) -> Iterator[CodeType]:
-    """The code objects of all functions within a code object."""
-    for inner in code.co_consts:
-        if isinstance(inner, CodeType):
-            if inner.co_flags & inspect.CO_OPTIMIZED:
-                yield inner
-            yield from _codes(inner)
+        return
+    while open_:
+        code = open_.pop()
+        yield code
+        open_ += [inner for inner in code.co_consts if isinstance(inner, CodeType)]
 
 
 def _lines(code: CodeType) -> Iterator[int]:

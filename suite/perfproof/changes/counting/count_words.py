@@ -7,8 +7,10 @@ from collections.abc import Iterator, Sequence
 from perfproof.analysis.counts.count_comparison import WORDS, Changed, Compared, Comparisons, CountVerdict
 from perfproof.model.records.counts import METRICS, Lines, Metric, outermost, short_name
 
-MOST = 12
-"""The most lines of one verdict."""
+MOST = 6
+"""The most lines of one kind."""
+NAMED = 3
+"""The most functions that a feature's line names."""
 RANGES = 4
 """The most ranges of new lines shown of a function."""
 NOT_TIME = (
@@ -24,25 +26,91 @@ ONE_SIDED: tuple[Metric, ...] = (
     "synchronisations",
 )
 """Metrics whose names are listed where only one side has them."""
-ORDER: tuple[CountVerdict, ...] = ("regressed", "untestable", "less", "equivalent")
+ORDER: tuple[CountVerdict, ...] = ("regressed", "untestable", "less", "equivalent", "identical")
+"""Verdicts, the gravest first."""
 
 
-def sentences(labels: tuple[str, str], comparisons: Comparisons, lines: Lines, top: int, warnings: Sequence[str]) -> Iterator[str]:
-    """The result in lines: by verdict, the worst first."""
+def sentences(
+    summary: str, labels: tuple[str, str], comparisons: Comparisons, lines: Lines, top: int, warnings: Sequence[str]
+) -> Iterator[str]:
+    """The result in lines: the summary, then by verdict, the worst first, a line for each feature; features in which the same functions
+    changed have one together."""
+    yield summary
     yield f"{labels[0]} to {labels[1]}: the work of vLLM's host, counted"
-    for verdict in ORDER:
-        shown = [one for one in sorted(comparisons.compared, key=_worst) if one.verdict == verdict and _tells(one, comparisons)]
-        if shown:
+    for verdict in ORDER[:-1]:
+        shown = [one for one in sorted(comparisons.compared, key=gravity) if one.verdict == verdict and _tells(one, comparisons)]
+        groups = _alike(shown, top)
+        if groups:
             yield f"{WORDS[verdict]}:"
-            for one in shown[:MOST]:
-                yield f"  {line_of(one, lines, top)}"
-            if len(shown) > MOST:
-                yield f"  and {len(shown) - MOST} more (--json has all)"
-    yield from one_sided(comparisons)
+        for group in groups[:MOST]:
+            yield f"  {_line_for(group, shown, lines, top)}"
+            if len(group) > 1:
+                yield f"    the same functions, {_span(group[1:])}: {', '.join(one.feature for one in group[1:])}"
+        if len(groups) > MOST:
+            yield f"  and {len(groups) - MOST} more features (--json has all)"
+    yield from _few(list(one_sided(comparisons)))
     same = sum(one.verdict == "identical" for one in comparisons.compared)
-    yield f"identical to the last instruction, call and byte: {same} of {len(comparisons.compared)} numbers"
-    yield from warnings
+    if any(one.verdict != "untestable" for one in comparisons.compared):
+        yield f"identical to the last instruction, call and byte: {same} of {len(comparisons.compared)} numbers"
+    yield from (warning for warning in warnings if warning != summary)
     yield NOT_TIME
+
+
+def _few(lines: Sequence[str]) -> Iterator[str]:
+    yield from lines[:MOST]
+    if len(lines) > MOST:
+        yield f"and {len(lines) - MOST} more (--json has all)"
+
+
+def _alike(shown: Sequence[Compared], top: int) -> list[list[Compared]]:
+    """The worst number of each feature, those with the same metric and functions together, the worst first."""
+    worst: dict[str, Compared] = {}
+    for one in shown:
+        worst.setdefault(one.feature, one)
+    groups: dict[tuple[object, ...], list[Compared]] = {}
+    for one in worst.values():
+        names = tuple(changed.name for changed in one.changed[:top])
+        groups.setdefault((one.metric, names, one.reason), []).append(one)
+    return list(groups.values())
+
+
+def _line_for(group: Sequence[Compared], shown: Sequence[Compared], lines: Lines, top: int) -> str:
+    """The line of the worst number of a feature, with how many more of its numbers are alike."""
+    first = group[0]
+    others = sum((one.feature, one.metric) == (first.feature, first.metric) for one in shown) - 1
+    return f"{line_of(first, lines, top)}{_and_more(first, others)}"
+
+
+def _and_more(one: Compared, others: int) -> str:
+    return f" (and in {others} more phases or sizes)" if others and one.verdict != "untestable" else ""
+
+
+def _span(group: Sequence[Compared]) -> str:
+    texts = list(dict.fromkeys(_percent(one.change) for one in (group[0], group[-1])))
+    return " to ".join(texts)
+
+
+def answer_of(feature: str, comparisons: Comparisons, lines: Lines) -> str:
+    """What came out of one feature, in a line: `plain: more Python work: decode, plain, 32 requests: ...`."""
+    own = [one for one in comparisons.compared if one.feature == feature]
+    if not own:
+        return f"{feature}: nothing could be compared"
+    worst = min(own, key=gravity)
+    if worst.verdict == "identical":
+        return f"{feature}: identical to the last instruction, call and byte"
+    return f"{feature}: {line_about(worst, own, lines)}"
+
+
+def line_about(worst: Compared, own: Sequence[Compared], lines: Lines) -> str:
+    """The line of a feature's worst number, with its verdict and how many of its other numbers are alike."""
+    others = sum((one.verdict, one.metric) == (worst.verdict, worst.metric) for one in own) - 1
+    return f"{WORDS[worst.verdict]}: {line_of(worst, lines, NAMED)}{_and_more(worst, others)}"
+
+
+def gravity(one: Compared) -> tuple[int, int, float, int]:
+    """The order of numbers: the gravest verdict first, instructions before others, the largest change, the most requests."""
+    size = abs(one.change) if one.change is not None else float("inf") if one.candidate else 0.0
+    return ORDER.index(one.verdict), list(METRICS).index(one.metric), -size, -one.requests
 
 
 def _tells(one: Compared, comparisons: Comparisons) -> bool:
@@ -59,10 +127,6 @@ def _tells(one: Compared, comparisons: Comparisons) -> bool:
 
 def _same_phase(one: Compared, other: Compared) -> bool:
     return (one.feature, one.requests, one.phase) == (other.feature, other.requests, other.phase)
-
-
-def _worst(one: Compared) -> tuple[float, int]:
-    return -abs(float("inf") if one.change is None else one.change), -one.requests
 
 
 def line_of(one: Compared, lines: Lines, top: int) -> str:

@@ -12,16 +12,16 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from perfproof.analysis.counts.count_comparison import WORDS, Compared, CountVerdict, ran
+from perfproof.analysis.counts.count_comparison import Compared, CountVerdict, ran
 from perfproof.analysis.stats.number_format import duration
 from perfproof.builds.install.ready_build import ReadyBuild
-from perfproof.changes.counting.count_findings import Findings, Setting, cells_of, concluded, document_of, wanted, warnings
-from perfproof.changes.counting.count_sources import Sides, functions_in, idle_lines, touched_functions
-from perfproof.changes.counting.count_words import NOT_TIME, line_of, one_sided
+from perfproof.changes.counting.count_findings import Findings, Setting, cells_of, concluded, document_of, modules_of, wanted, warnings
+from perfproof.changes.counting.count_sources import Sides, functions_in, reach, touched_functions
+from perfproof.changes.counting.count_words import NOT_TIME, gravity, line_about, one_sided
 from perfproof.changes.observed.observed_calls import features_calling, keep_count
 from perfproof.child.engine.features import FEATURES
 from perfproof.model.base.errors import EXIT_PASS, EXIT_REGRESSED, EXIT_UNTESTABLE, PerfproofError
-from perfproof.model.records.counts import METRICS, Count
+from perfproof.model.records.counts import Count
 from perfproof.model.scenarios.metrics import is_timed
 from perfproof.model.verdicts.gate_decision import Blame, Effect, Ruling
 from perfproof.model.verdicts.judged import Outcome
@@ -40,8 +40,7 @@ SCENARIO = "host_work"
 MOST = 6
 """The most lines of one kind."""
 NEVER_CALLED = "no other feature was counted: all were counted on this vLLM before, and none calls what the change touches"
-UNKNOWN = "it is not known whether a counted feature ran the change, because the change touches no function"
-GRAVEST: tuple[CountVerdict, ...] = ("regressed", "untestable", "less", "equivalent", "identical")
+UNKNOWN = "it is not known whether a counted feature ran the change, because the change touches no code"
 OUTCOMES: dict[CountVerdict, Outcome] = {
     "regressed": Outcome.REGRESSED,
     "untestable": Outcome.UNTESTABLE,
@@ -63,11 +62,12 @@ class HostCount:
 
     @property
     def ran(self) -> bool:
-        """Whether the change is known to have run: a touched function with a new line ran, or any count differs."""
+        """Whether the change is known to have run: a touched function with a new line, or a line outside functions on import; or a count
+        differs."""
         findings = self.findings
         if findings is None:
             return False
-        return bool(findings.comparisons.differing or findings.comparisons.lost or (findings.touched and not findings.unreached))
+        return bool(findings.comparisons.differing or findings.comparisons.lost or (findings.files and not findings.unreached))
 
     @property
     def headline(self) -> str:
@@ -136,16 +136,13 @@ class HostCount:
     def _features(self) -> list[str]:
         """The features that were compared, the worst first."""
         names = dict.fromkeys(one.feature for one in self.findings.comparisons.compared) if self.findings else {}
-        return sorted(names, key=lambda name: _rank(_worst(self._of(name))))
+        return sorted(names, key=lambda name: gravity(_worst(self._of(name))))
 
     def _line(self, worst: Compared) -> str:
         """`counted, more Python work: decode, plain, 32 requests: ...`; "" for what is identical."""
         if worst.verdict == "identical" or self.findings is None:
             return ""
-        alike = [one for one in self._of(worst.feature) if (one.verdict, one.metric) == (worst.verdict, worst.metric)]
-        others = len(alike) - 1
-        more = f" (and in {others} more phases or sizes)" if others and worst.verdict != "untestable" else ""
-        return f"counted, {WORDS[worst.verdict]}: {line_of(worst, self.findings.lines, 3)}{more}"
+        return f"counted, {line_about(worst, self._of(worst.feature), self.findings.lines)}"
 
     def _ruling(self, feature: str, policy: Policy) -> Ruling:
         own, fail = self._of(feature), policy.counts.fail
@@ -179,13 +176,13 @@ def count_first(base: ReadyBuild, candidate: ReadyBuild, features: Sequence[str]
 
 
 def _counted(sides: Sides, first: Cells, setting: Setting) -> HostCount:
-    touched = touched_functions(*sides)
+    touched, modules = touched_functions(*sides), modules_of(sides)
     calling, certain = features_calling(sides[0], touched, setting.builds)
     first = _with_caller(first, calling)
     setting.say(f"counting the work of vLLM's host, base and change: {_order(first)}{_limit(setting)}")
-    counts = count(wanted(sides, first, touched), setting.builds, setting.say, seconds=setting.left())
+    counts = count(wanted(sides, first, touched, modules), setting.builds, setting.say, seconds=setting.left())
     cells, more = first, {one.name: one.sizes for one in FEATURES if one.name not in first and not one.positions}
-    hopeless = certain and not calling and touched <= functions_in(sides[0], touched)
+    hopeless = bool(touched) and certain and not calling and touched <= functions_in(sides[0], touched)
     if more and not hopeless and not _reached(sides, counts, touched) and setting.left() != 0:
         cells = {one.name: {**first, **more}[one.name] for one in FEATURES if one.name in first or one.name in more}
         setting.say(
@@ -196,7 +193,7 @@ def _counted(sides: Sides, first: Cells, setting: Setting) -> HostCount:
             known = _known(cells, now)
             return _reached(sides, [one.only(known) for one in now], touched)
 
-        counts = count(wanted(sides, cells, touched), setting.builds, setting.say, seconds=setting.left(), enough=enough)
+        counts = count(wanted(sides, cells, touched, modules), setting.builds, setting.say, seconds=setting.left(), enough=enough)
     known = _known(cells, counts)
     counts = [one.only(known) for one in counts]
     if not any(one.cells for one in counts):
@@ -225,8 +222,11 @@ def _limit(setting: Setting) -> str:
 
 
 def _reached(sides: Sides, counts: Sequence[Count], touched: frozenset[str]) -> bool:
-    """Whether anything ran what the change touches or a new line of it; true where it touches no function."""
-    return not touched or (bool(ran(counts, touched)) and idle_lines(sides, counts[1:])[1])
+    """Whether anything ran what the change touches and a new line of it, on import where it touches no function; true where it touches no
+    code."""
+    if not touched:
+        return not modules_of(sides) or reach(sides, counts[1:]).outside
+    return bool(ran(counts, touched)) and reach(sides, counts[1:]).lines
 
 
 def _known(cells: Cells, counts: Sequence[Count]) -> dict[str, list[int]]:
@@ -245,12 +245,7 @@ def _says(count: Count, feature: str, requests: int) -> bool:
 
 def _worst(compared: Sequence[Compared]) -> Compared:
     """The number that represents all: the worst verdict, instructions before others, the largest change."""
-    return min(compared, key=_rank)
-
-
-def _rank(one: Compared) -> tuple[int, int, float, int]:
-    size = abs(one.change) if one.change is not None else 0.0
-    return GRAVEST.index(one.verdict), list(METRICS).index(one.metric), -size, -one.requests
+    return min(compared, key=gravity)
 
 
 def _effect(one: Compared, policy: Policy) -> tuple[Effect, int]:

@@ -33,6 +33,7 @@ from perfproof.changes.observed.observed_calls import (
     keep_calls,
     names_of_vllm,
     tables_for,
+    whatever,
 )
 from perfproof.child.engine.features import FEATURES
 from perfproof.commands.run_scenarios import load
@@ -117,14 +118,16 @@ def observed(request: CoverageRequest, build: ReadyBuild, say: Say) -> tuple[Cal
     engine, unseen = _of_engine(request, build, say)
     scenarios = benchmarks(named_build(request.build, Path.cwd()))
     records = list(trials(scenarios, request.builds, say))
-    calls = {**engine, **calls_in_records(build, scenarios, records)}
+    seen = calls_in_records(build, scenarios, records)
+    calls = {**engine, **{subject: names for subject, names in seen.items() if whatever(subject) == subject}}
     unseen += [
         f"not observed: {subject}: {record.reason or '; '.join(record.warnings) or 'its work was not counted'}"
         for scenario, record in zip(scenarios, records, strict=True)
-        for subject in scenario.workload.observed_as
+        for subject in map(whatever, scenario.workload.observed_as)
         if subject not in calls and not record.reason.startswith("not in this version")
     ]
-    table = CallTable(version=build.fingerprint.vllm_version, sources=build.fingerprint.sources, calls=dict(sorted(calls.items())))
+    print_ = build.fingerprint
+    table = CallTable(version=print_.vllm_version, sources=print_.sources, device=print_.device or "cpu", calls=dict(sorted(calls.items())))
     return table, list(dict.fromkeys(unseen))
 
 

@@ -16,6 +16,8 @@ STEP = ("core", "engine", "metrics", "outputs", "pool", "request", "sample", "sp
 """The folders and modules of `vllm/v1` whose functions a step or a request may call on the host."""
 MOST = 60
 """The most functions of vLLM that a microbenchmark may call: one that calls more steps a whole engine, and shows nothing of a part."""
+OF_BENCHMARK = f"{BENCHMARK} "
+"""How the subject of a microbenchmark begins."""
 GENERATED = ":__create_fn__"
 """What the methods are called that Python writes for a dataclass: no functions of vLLM's."""
 EXCLUDED: Mapping[str, str] = {
@@ -74,7 +76,7 @@ def covered(table: CallTable, defined: Iterable[str], *, changed: Iterable[str] 
     there = frozenset(defined)
     calls = {subject: names & there for subject, names in table.calls.items()}
     written = {subject: [name for name in names if GENERATED not in name] for subject, names in table.calls.items()}
-    of_benchmarks = {subject: len(names) for subject, names in written.items() if subject.startswith(BENCHMARK)}
+    of_benchmarks = {subject: len(names) for subject, names in written.items() if subject.startswith(OF_BENCHMARK)}
     small = [subject for subject, count in of_benchmarks.items() if count <= MOST]
     in_steps = frozenset(name for subject, names in calls.items() if subject.startswith(FEATURE) for name in names if _STEP.match(name))
     in_parts = frozenset[str]().union(*(calls[subject] for subject in small))
@@ -90,8 +92,8 @@ def covered(table: CallTable, defined: Iterable[str], *, changed: Iterable[str] 
         excluded={part: sum(one == part for one in parts.values()) for part in EXCLUDED},
         defined=there,
         called={name: tuple(subject for subject, names in calls.items() if name in names) for name in anyone},
-        large={subject.removeprefix(BENCHMARK): count for subject, count in of_benchmarks.items() if subject not in small},
-        partial={subject.removeprefix(BENCHMARK): of_benchmarks[subject] for subject in small},
+        large={subject.removeprefix(OF_BENCHMARK): count for subject, count in of_benchmarks.items() if subject not in small},
+        partial={subject.removeprefix(OF_BENCHMARK): of_benchmarks[subject] for subject in small},
     )
 
 

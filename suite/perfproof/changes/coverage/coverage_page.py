@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from perfproof.changes.coverage.coverage_figures import MOST, STEP, Coverage, Share
-from perfproof.changes.observed.observed_calls import BENCHMARK, FEATURE, START
+from perfproof.changes.coverage.coverage_figures import MOST, OF_BENCHMARK, STEP, Coverage, Share
+from perfproof.changes.observed.observed_calls import FEATURE, START
 
 SCHEMA = 1
 
@@ -95,7 +95,7 @@ def _folders(found: Coverage) -> Iterator[str]:
             len(names),
             sum(any(one.startswith(FEATURE) for one in subjects) for subjects in by),
             sum(START in subjects for subjects in by),
-            sum(any(one.startswith(BENCHMARK) for one in subjects) for subjects in by),
+            sum(any(one.startswith(OF_BENCHMARK) for one in subjects) for subjects in by),
             sum(not subjects for subjects in by),
         )
         yield f"| {part} | " + " | ".join(f"{count:,}" for count in counts) + " |"

@@ -1,6 +1,7 @@
 """A table of observed calls: functions of one vLLM (`module:Qual.name`), each with those that were seen to call it.
 
-Who calls is a subject: `feature plain` of the counted engine, `benchmark swap_states`. A file has every function once, by module, with the
+Who calls is a subject: `feature plain` of the counted engine, `benchmark swap_states`, which is whatever its parameters are, and
+`benchmark swap_states 1f0c2a9b`, which is with these. A file has every function once, by module, with the
 numbers of its subjects, so that a table of a release stays small enough to ship and to compare line by line.
 """
 
@@ -25,10 +26,12 @@ REMEDY = "delete the file; it is made again"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallTable:
-    """What was observed in one vLLM: `version`, and `sources`, the hash of its files. `calls` has the functions of each subject."""
+    """What was observed in one vLLM on one platform: `version`, `sources`, the hash of its files, and `device`, "cpu" or "cuda". `calls`
+    has the functions of each subject."""
 
     version: str
     sources: str
+    device: str
     calls: Mapping[str, frozenset[str]]
 
     def adding(self, calls: Mapping[str, Iterable[str]]) -> CallTable:
@@ -49,7 +52,7 @@ def text_of(table: CallTable) -> str:
         module, _, name = function.partition(":")
         modules.setdefault(module, {})[name] = [place for place, one in enumerate(subjects) if function in table.calls[one]]
     lines = [f"  {json.dumps(module)}: {json.dumps(names, separators=(',', ':'))}" for module, names in modules.items()]
-    head = {"schema": SCHEMA, "version": table.version, "sources": table.sources, "subjects": subjects}
+    head = {"schema": SCHEMA, "version": table.version, "sources": table.sources, "device": table.device, "subjects": subjects}
     first = json.dumps(head, indent=1)[:-2]
     return f'{first},\n "functions": {{\n' + ",\n".join(lines) + "\n }\n}\n"
 
@@ -80,7 +83,7 @@ def _table(data: Any) -> CallTable:
                     raise IndexError(f"functions.{module}.{name}: there is no subject {place}")
                 calls[subjects[place]].add(f"{module}:{name}")
     found = {subject: frozenset(names) for subject, names in calls.items()}
-    return CallTable(version=str(data["version"]), sources=str(data["sources"]), calls=found)
+    return CallTable(version=str(data["version"]), sources=str(data["sources"]), device=str(data["device"]), calls=found)
 
 
 def write_table(table: CallTable, file: Path) -> None:

@@ -10,6 +10,7 @@ Processes of servers are not counted: of a scenario that starts some nothing is 
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,15 +32,18 @@ FOLDER = "observed"
 """The folder of tables, below the builds."""
 WAIT = 10.0
 """Seconds to wait for another command that adds to the same table."""
-FEATURE, BENCHMARK = "feature ", "benchmark "
-"""How the subjects of a feature and of a microbenchmark begin."""
+FEATURE = "feature "
+"""How the subject of a feature begins."""
+BENCHMARK = "benchmark"
+"""The first word of the subject of one of perfproof's benchmarks."""
 START = "start of the engine"
 """The subject of what is called while an engine is made, before anything is counted: no scenario is chosen by it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Observed:
-    """The functions (`module:Qual.name`) that were seen to be called. `exact`: on this very vLLM; else on another release."""
+    """The functions (`module:Qual.name`) that were seen to be called. `exact`: on this very vLLM, by these very trials; else they may call
+    others, too."""
 
     functions: frozenset[str]
     exact: bool
@@ -54,7 +58,20 @@ def observed_calls(build: ReadyBuild, scenario: Scenario, builds: Path) -> Obser
 
     `builds` is the folder of the builds.
     """
-    return calls_of(tables_for(build, builds), scenario.workload.observed_as)
+    tables, subjects = tables_for(build, builds), scenario.workload.observed_as
+    known = calls_of(tables, subjects)
+    return known if known is not None and known.exact else _roughly(calls_of(tables, map(whatever, subjects))) or known
+
+
+def whatever(subject: str) -> str:
+    """The subject of a benchmark whatever its parameters are; other subjects as they are."""
+    kind, _, rest = subject.partition(" ")
+    return f"{kind} {rest.partition(' ')[0]}" if kind == BENCHMARK else subject
+
+
+def _roughly(seen: Observed | None) -> Observed | None:
+    """What other parameters call: these may call more, so it is not known what they don't."""
+    return None if seen is None else dataclasses.replace(seen, exact=False)
 
 
 def calls_of(tables: Iterable[tuple[CallTable, bool]], subjects: Iterable[str]) -> Observed | None:
@@ -70,7 +87,7 @@ def tables_for(build: ReadyBuild, builds: Path) -> list[tuple[CallTable, bool]]:
     """The tables to ask about a build, the surest first, each with whether it is of this very vLLM."""
     own, shipped = _own_table(build, builds), read_table(SHIPPED)
     found = [(own, True)] if own is not None else []
-    return [*found, *([(shipped, shipped.sources == build.fingerprint.sources)] if shipped is not None else [])]
+    return [*found, *([(shipped, _is_of(shipped, build))] if shipped is not None else [])]
 
 
 def features_calling(build: ReadyBuild, functions: Iterable[str], builds: Path) -> tuple[tuple[str, ...], bool]:
@@ -111,7 +128,8 @@ def calls_in_records(build: ReadyBuild, scenarios: Iterable[Scenario], records: 
     for record in records:
         ours = record.attestation is not None and record.attestation.sources == build.fingerprint.sources
         for subject in subjects.get(record.scenario, ()) if ours and record.counts else ():
-            seen[subject] = seen.get(subject, frozenset()) | names_of_vllm(_of_rounds(record.counts))
+            for one in dict.fromkeys((subject, whatever(subject))):
+                seen[one] = seen.get(one, frozenset()) | names_of_vllm(_of_rounds(record.counts))
     return seen
 
 
@@ -133,8 +151,9 @@ def keep_calls(build: ReadyBuild, seen: Mapping[str, frozenset[str]], builds: Pa
     with contextlib.suppress(OSError):
         file.parent.mkdir(parents=True, exist_ok=True)
         with FileLock(file.with_suffix(".lock"), timeout=WAIT):
+            print_ = build.fingerprint
             known = _own_table(build, builds) or CallTable(
-                version=build.fingerprint.vllm_version, sources=build.fingerprint.sources, calls={}
+                version=print_.vllm_version, sources=print_.sources, device=_device(build), calls={}
             )
             if any(not names <= known.calls.get(subject, frozenset()) or subject not in known.calls for subject, names in seen.items()):
                 write_table(known.adding(seen), file)
@@ -144,9 +163,17 @@ def _own_table(build: ReadyBuild, builds: Path) -> CallTable | None:
     """What was observed of this very vLLM here; None for nothing. A damaged file counts as none, and is replaced."""
     with contextlib.suppress(BadInput):
         table = read_table(_file(build, builds))
-        return table if table is not None and table.sources == build.fingerprint.sources else None
+        return table if table is not None and _is_of(table, build) else None
     return None
 
 
+def _is_of(table: CallTable, build: ReadyBuild) -> bool:
+    return (table.sources, table.device) == (build.fingerprint.sources, _device(build))
+
+
+def _device(build: ReadyBuild) -> str:
+    return build.fingerprint.device or "cpu"
+
+
 def _file(build: ReadyBuild, builds: Path) -> Path:
-    return builds / FOLDER / f"{build.fingerprint.sources[:16]}.json"
+    return builds / FOLDER / f"{build.fingerprint.sources[:16]}-{_device(build)}.json"

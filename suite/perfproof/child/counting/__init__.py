@@ -9,6 +9,7 @@ Counting slows Python about a hundredfold: nothing is ever timed meanwhile.
 
 from perfproof.child.counting.counter import Counter, NotCounting
 from perfproof.child.counting.device import Device, has_device
+from perfproof.child.counting.import_lines import ImportLines
 from perfproof.child.counting.operators import Operators
 from perfproof.child.counting.outside import Outside
 from perfproof.child.counting.quiet import quiet, settle
@@ -21,6 +22,7 @@ __all__ = [
     "VERSION",
     "Counter",
     "Device",
+    "ImportLines",
     "NotCounting",
     "Operators",
     "Outside",

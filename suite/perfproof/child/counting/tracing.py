@@ -16,6 +16,11 @@ from perfproof.child.counting.work import CODE, FUNCTION, FunctionWork, ThreadWo
 
 MakeFunction = Callable[[FrameType], FunctionWork]
 
+TAKEN = (
+    "what was counted sets a trace or profile function of its own, so that nothing can be counted in it: leave that out of what is counted "
+    "(sys.settrace, sys.setprofile, a debugger, coverage)"
+)
+
 
 class _Thread:
     """The trace and the profile function of one thread, and what they have seen."""
@@ -117,7 +122,7 @@ class Tracing:
         ok = ours is not None and sys.gettrace() is ours.trace and sys.getprofile() is ours.profile
         sys.settrace(None)
         sys.setprofile(None)
-        return "" if ok else "what was counted sets a trace or profile function of its own, so that nothing can be counted in it"
+        return "" if ok else TAKEN
 
     def others(self) -> list[int]:
         """How many instructions each other thread has run."""

@@ -1,13 +1,14 @@
 """Counts what a vLLM engine does, feature by feature: `python run.py ORDER RESULT`.
 
 Runs inside a build's interpreter. ORDER is a JSON object: `model` (a toy's folder) and its `vocabulary`; `cells`, features by their names
-and the requests of each, `{"plain": [8, 32]}`; `closely`, functions whose lines are counted; `scratch`, a folder; `timeout`, seconds for an
-engine; `confirms`, whether another process counted the same: one wave of long outputs is enough then, and no times are taken. vLLM is
-imported once; each engine runs in a process that is forked from there, so that one that crashes leaves the others.
+and the requests of each, `{"plain": [8, 32]}`; `closely`, functions whose lines are counted; `modules`, those of which is told whether
+they are imported, and which of their lines run then; `scratch`, a folder; `timeout`, seconds for an engine; `confirms`, whether another
+process counted the same: one wave of long outputs is enough then, and no times are taken. vLLM is imported once; each engine runs in a
+process that is forked from there, so that one that crashes leaves the others.
 
-RESULT gets one JSON object per line, at once: `{"started": ...}`, then for a feature's cell `phases`, `outputs` and more (`cell_of`), or
-`skipped` (this release does not know it) or `fault`, each with `feature` and `requests`; at the end `{"done": true}`.
-"""
+RESULT gets one JSON object per line, at once: `{"started": ...}`, `{"imported": {"vllm.envs": [3, 4]}}`, then for a feature's cell
+`phases`, `outputs` and more (`cell_of`), or `skipped` (this release does not know it) or `fault`, each with `feature` and `requests`; at
+the end `{"done": true}`."""
 
 from __future__ import annotations
 
@@ -21,15 +22,17 @@ import traceback
 from collections.abc import Sequence
 from typing import Any
 
-from perfproof.child.counting import VERSION, Counter, Device, Operators, Outside, has_device, settle
+from perfproof.child.counting import VERSION, Counter, Device, ImportLines, Operators, Outside, has_device, settle
 from perfproof.child.counting.counter import prove
 from perfproof.child.counting.tally import Tally
 from perfproof.child.engine import making
 from perfproof.child.engine.features import Feature, engines
-from perfproof.child.engine.waves import Rounds, agreed, odd, timed
+from perfproof.child.engine.waves import Rounds, agreed, odd, outside_of, timed
 
 AGREE = 2
 """Waves that must agree."""
+LOOKS = 5
+"""Waves that are timed, and as many that are profiled: of what they say the least is taken, where two agree well enough."""
 NAMED = 8
 """C functions that are kept by name with their seconds."""
 
@@ -62,7 +65,8 @@ def main(argv: list[str]) -> int:
     with open(order_file) as file:
         order = json.load(file)
     results = Results(result_file)
-    began = time.perf_counter()
+    began, imports = time.perf_counter(), ImportLines(order["modules"])
+    imports.install()
     try:
         import vllm
         import vllm.entrypoints.llm  # everything that an engine needs is imported before the forks
@@ -73,16 +77,17 @@ def main(argv: list[str]) -> int:
     results.say(
         started=True, counter=VERSION, python=platform.python_version(), vllm=str(vllm.__version__), importing=time.perf_counter() - began
     )
+    tell_imports(imports, results)
     for group in engines(tuple(order["cells"])):
-        count_engine([(feature, requests) for feature in group for requests in order["cells"][feature.name]], order, results)
+        count_engine([(feature, requests) for feature in group for requests in order["cells"][feature.name]], order, results, imports)
     results.say(done=True)
     return 0
 
 
-def count_engine(cells: list[tuple[Feature, int]], order: dict[str, Any], results: Results) -> None:
+def count_engine(cells: list[tuple[Feature, int]], order: dict[str, Any], results: Results, imports: ImportLines) -> None:
     """Counts the cells of one engine in a forked process; if a cell ends the process, the other cells get a new one."""
     while cells:
-        how = in_a_fork(lambda now=tuple(cells): run_engine(now, order, results), order["timeout"])
+        how = in_a_fork(lambda now=tuple(cells): run_engine(now, order, results, imports), order["timeout"])
         reported = results.reported()
         cells = [(feature, requests) for feature, requests in cells if not {(feature.name, requests), (feature.name, None)} & reported]
         if cells:
@@ -117,7 +122,7 @@ def in_a_fork(work: Any, timeout: float) -> str:
     return f"had not ended after {timeout:.0f} s"
 
 
-def run_engine(cells: tuple[tuple[Feature, int], ...], order: dict[str, Any], results: Results) -> None:
+def run_engine(cells: tuple[tuple[Feature, int], ...], order: dict[str, Any], results: Results, imports: ImportLines) -> None:
     """Makes the engine that these cells share, and counts them one after another."""
     counter = Counter(tuple(order["closely"]))
     features = list(dict.fromkeys(feature for feature, _ in cells))
@@ -133,7 +138,7 @@ def run_engine(cells: tuple[tuple[Feature, int], ...], order: dict[str, Any], re
     except Exception as error:
         tell(error, results, features)
         return
-    facts = facts_of(engine.vllm_config)
+    facts, told = facts_of(engine.vllm_config), tell_imports(imports, results)
     results.say(engine=facts, features=[feature.name for feature in features], seconds=time.perf_counter() - began)
     for feature in features:
         if turned_off(engine.vllm_config, [feature], results):
@@ -146,7 +151,15 @@ def run_engine(cells: tuple[tuple[Feature, int], ...], order: dict[str, Any], re
                 tell(error, results, [feature], requests=requests)
                 abandon(engine)
             else:
+                told = tell_imports(imports, results, told)
                 results.say(feature=feature.name, requests=requests, took=time.perf_counter() - began, **cell)
+
+
+def tell_imports(imports: ImportLines, results: Results, before: int = 0) -> int:
+    """Tells the modules of interest that were imported, if there are more than `before`; returns how many there are."""
+    if len(imports.found) > before:
+        results.say(imported=imports.found)
+    return len(imports.found)
 
 
 def tell(error: Exception, results: Results, features: list[Feature], **more: Any) -> None:
@@ -210,13 +223,15 @@ def cell_of(engine: Any, feature: Feature, requests: int, order: dict[str, Any],
             "waves": len(tallies),
             "odd": odd(tallies) + odd(operators.get(phase, ())) + odd(device.get(phase, ())),
         }
-    outside = {} if long or order["confirms"] else rounds.wave(Outside(), steps).counts
+    alone = [like] if long or order["confirms"] else [like, *(rounds.wave(None, {}) for _ in range(LOOKS - 1))]
+    times = [timed(wave, steps, counted=long) for wave in alone]
+    profiled = [rounds.wave(Outside(), steps) for _ in alone] if len(alone) > 1 else []
     return {
         "phases": phases,
         "runner": model_runner(engine),
-        "outside": {phase: most(tally.outside, len(steps[phase])) for phase, tally in outside.items() if phase in steps},
+        "outside": {phase: most(seconds) for phase, seconds in outside_of(alone, profiled, steps).items()},
         "outputs": [like.outputs[number] for number in sorted(like.outputs)],
-        "seconds": timed(like, steps, counted=long),
+        "seconds": {phase: min(each[phase] for each in times) for phase in times[0]},
     }
 
 
@@ -225,11 +240,10 @@ def _best(tallies: Sequence[Tally]) -> Tally:
     return agreed(tallies) or (tallies[-1] if tallies else Tally())
 
 
-def most(seconds: dict[str, float], steps: int) -> dict[str, float]:
-    """Seconds a step of the C functions that take most of them, and of all others together."""
+def most(seconds: dict[str, float]) -> dict[str, float]:
+    """The C functions that take most of these seconds, and all others together."""
     ordered = sorted(seconds.items(), key=lambda item: -item[1])
-    kept = {name: second / steps for name, second in ordered[:NAMED]}
-    return {**kept, "": sum(second for _, second in ordered[NAMED:]) / steps}
+    return {**dict(ordered[:NAMED]), "": sum(second for _, second in ordered[NAMED:])}
 
 
 def abandon(engine: Any) -> None:

@@ -10,6 +10,7 @@ that it was so. One wave of them is enough where another process has two that ag
 
 from __future__ import annotations
 
+import resource
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -25,6 +26,8 @@ LONGEST = 60.0
 """Seconds to wait for the grammars of structured outputs."""
 STEPS = 6000
 """Steps of a wave, at most."""
+SCATTER = 0.25
+"""How much longer the second fastest of like waves may take than the fastest, where their times are to mean something."""
 AROUND = 16
 """Steps of which the fastest stands for the last."""
 
@@ -36,12 +39,13 @@ class Stuck(RuntimeError):
 @dataclass
 class Wave:
     """The course of one wave: after every step the fewest tokens of any request, and how many requests had ended; the outputs, the seconds
-    of each step, and the counts by phase."""
+    of each step and whether another process had the processor meanwhile, and the counts by phase."""
 
     least: list[int] = field(default_factory=list)
     ended: list[int] = field(default_factory=list)
     outputs: dict[int, list[list[int]]] = field(default_factory=dict)
     seconds: list[float] = field(default_factory=list)
+    disturbed: list[bool] = field(default_factory=list)
     counts: dict[str, Tally] = field(default_factory=dict)
 
     @property
@@ -105,9 +109,10 @@ class Rounds:
                     wave.outputs = {name: tokens_of(output) for name, output in self._latest.items()}
                     return wave
                 phase = next((name for name, which in steps.items() if number in which), "")
-                began = time.perf_counter()
+                left, began = _interruptions(), time.perf_counter()
                 outputs = self._phase(wave, phase, counter, self.engine.step)
                 wave.seconds.append(time.perf_counter() - began)
+                wave.disturbed.append(_interruptions() > left)
                 self._note(wave, outputs)
         raise Stuck(f"requests had not ended after {STEPS} steps")
 
@@ -206,6 +211,42 @@ def timed(wave: Wave, steps: dict[str, range], counted: bool) -> dict[str, float
         if around or not counted:
             found[phase] = min(wave.seconds[stop - AROUND : stop] if around else wave.seconds[which.start : which.stop])
     return found
+
+
+def outside_of(alone: Sequence[Wave], profiled: Sequence[Wave], steps: dict[str, range]) -> dict[str, dict[str, float]]:
+    """The seconds of a step that went by in C functions, by phase and name, of the profiled wave in which they were fewest.
+
+    A phase is left out unless two waves of either kind were not interrupted there and agree within `SCATTER`, and where C functions took
+    more seconds than a step has: the machine was busy then, and a share of the step's time would mean nothing.
+    """
+    found = {}
+    for phase, which in steps.items():
+        whole = sorted(second for wave in alone if (second := _undisturbed(wave, which)) is not None)
+        there = [
+            wave.counts[phase].outside for wave in profiled if phase in wave.counts and not any(wave.disturbed[which.start : which.stop])
+        ]
+        there.sort(key=lambda outside: sum(outside.values()))
+        if _agree(whole) and _agree([sum(outside.values()) for outside in there]):
+            found[phase] = {name: second / len(which) for name, second in there[0].items()}
+            if sum(found[phase].values()) > whole[0]:
+                del found[phase]
+    return found
+
+
+def _undisturbed(wave: Wave, which: range) -> float | None:
+    """The least seconds of the steps that stand for a phase, of those in which the machine did nothing else; None where there is none."""
+    around = range(which.stop - AROUND, which.stop) if len(which) == 1 and which.start > AROUND else which
+    return min((wave.seconds[step] for step in around if not wave.disturbed[step]), default=None)
+
+
+def _agree(ordered: Sequence[float]) -> bool:
+    """Whether the two least of these are near each other."""
+    return len(ordered) > 1 and ordered[1] <= (1 + SCATTER) * ordered[0]
+
+
+def _interruptions() -> int:
+    """How often this thread has had to leave its processor to others."""
+    return resource.getrusage(resource.RUSAGE_THREAD).ru_nivcsw
 
 
 def agreed(tallies: Sequence[Tally]) -> Tally | None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
+import json
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -53,7 +55,9 @@ class MicroWorkload(Workload):
 
     @property
     def observed_as(self) -> tuple[str, ...]:
-        return (f"benchmark {self.bench}" if self.files is None else f"benchmark {self.bench} {self.files.sha256[:16]}",)
+        asked = json.dumps([self.parameters, self.cases, dict(self.count_at)], sort_keys=True, default=str)
+        digest = hashlib.sha256(asked.encode()).hexdigest()[:8]
+        return (f"benchmark {self.bench} {digest}" if self.files is None else f"file {self.files.sha256[:16]} {self.bench} {digest}",)
 
     @property
     def sizes(self) -> int:

@@ -12,7 +12,7 @@ from typing import Any
 
 from perfproof.model.base.errors import BadInput
 from perfproof.model.base.yaml_io import shown
-from perfproof.model.records.counts import Cell, Count, FunctionWork, LeftOut, OperatorWork, PhaseWork
+from perfproof.model.records.counts import Cell, Count, FunctionWork, Imported, LeftOut, OperatorWork, PhaseWork, together
 
 REMEDY = "delete the file, and it is counted again"
 NUMBERS = 5
@@ -37,6 +37,7 @@ def count_of(text: str, where: str) -> Count:
     importing = 0.0
     cells: dict[tuple[str, int], Cell] = {}
     left: dict[tuple[str, int | None], LeftOut] = {}
+    imported: Imported = {}
     for number, line in _lines(text, read):
         read.line = number
         if line.get("started") is True:
@@ -44,6 +45,8 @@ def count_of(text: str, where: str) -> Count:
             importing = read.seconds(line.get("importing", 0.0), "importing")
         elif line.get("importing") is True:
             refused = read.text(line, "fault")
+        elif "imported" in line:
+            imported = together(imported, read.imported(line))
         elif "phases" in line:
             cell = read.cell(line)
             cells[cell.key] = cell
@@ -53,7 +56,15 @@ def count_of(text: str, where: str) -> Count:
     if read.faults:
         raise BadInput(*read.faults)
     lost = tuple(one for one in left.values() if (one.feature, one.requests) not in cells)
-    return Count(vllm=vllm, python=python, cells=tuple(cells.values()), left_out=lost, refused=refused, importing=importing)
+    return Count(
+        vllm=vllm,
+        python=python,
+        cells=tuple(cells.values()),
+        left_out=lost,
+        refused=refused,
+        importing=importing,
+        imported=imported,
+    )
 
 
 def _lines(text: str, read: _Reader) -> Iterator[tuple[int, Mapping[str, Any]]]:
@@ -132,6 +143,12 @@ class _Reader:
         requests = self.number(line["requests"], "requests") if "requests" in line else None
         why = self.text(line, "skipped" if skipped else "fault")
         return LeftOut(feature=feature, requests=requests, kind="unknown" if skipped else "fault", why=why)
+
+    def imported(self, line: Mapping[str, Any]) -> Imported:
+        return {
+            name: None if lines is None else [self.number(one, f"imported.{name}") for one in self.items(lines, f"imported.{name}")]
+            for name, lines in self.mapping(line, "imported").items()
+        }
 
     def cell(self, line: Mapping[str, Any]) -> Cell:
         phases = {

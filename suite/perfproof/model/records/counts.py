@@ -58,6 +58,8 @@ DEVICE: Mapping[Metric, tuple[str, Literal["calls", "bytes"]]] = {
 
 Lines = Mapping[str, Sequence[int]]
 """Lines by function or by file."""
+Imported = Mapping[str, Sequence[int] | None]
+"""The lines of modules that ran on import, by module; None where they are unknown."""
 
 
 _INSIDE = re.compile(r"(?:\.<locals>\.<(?:listcomp|dictcomp|setcomp|genexpr)>)+$")
@@ -147,8 +149,9 @@ class LeftOut:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Count:
-    """What was counted of one build in one process. `refused` says why vLLM could not even be imported, "" if it could; `importing` are
-    the seconds that importing it took, 0 if unknown."""
+    """What was counted of one build in one process. `refused` says why vLLM could not even be imported, "" if it could; `importing` are the
+    seconds that importing it took, 0 if unknown. `imported` are the modules of interest that were imported, with those of their own lines
+    that ran then; None where those are unknown."""
 
     vllm: str
     python: str
@@ -156,6 +159,7 @@ class Count:
     left_out: tuple[LeftOut, ...]
     refused: str
     importing: float = 0.0
+    imported: Imported = dataclasses.field(default_factory=dict)
 
     def cell(self, key: tuple[str, int]) -> Cell | None:
         return next((cell for cell in self.cells if cell.key == key), None)
@@ -166,10 +170,32 @@ class Count:
         gone = tuple(one for one in self.left_out if one.feature in cells and (one.requests is None or one.requests in cells[one.feature]))
         return dataclasses.replace(self, cells=kept, left_out=gone)
 
+    def plus(self, other: Count) -> Count:
+        """This and what was counted of the same build besides."""
+        return dataclasses.replace(
+            self,
+            cells=(*self.cells, *other.cells),
+            left_out=(*self.left_out, *other.left_out),
+            imported=together(self.imported, other.imported),
+        )
+
     def has(self, feature: str, requests: int) -> bool:
         """Whether it is known what there is to know of it: a fault may not come again."""
         gone = any(one.feature == feature and one.requests in (None, requests) and one.kind == "unknown" for one in self.left_out)
         return gone or self.cell((feature, requests)) is not None
+
+    def holds(self, cells: Mapping[str, Sequence[int]]) -> bool:
+        """Whether it is known of all these features what there is to know."""
+        return all(self.has(feature, requests) for feature, sizes in cells.items() for requests in sizes)
+
+
+def together(one: Imported, other: Imported) -> Imported:
+    """What two processes of a build imported: the lines that ran in either; None where one does not know them."""
+    found = dict(one)
+    for name, lines in other.items():
+        there = found.get(name, ())
+        found[name] = None if lines is None or there is None else sorted({*there, *lines})
+    return found
 
 
 def function_of(name: str) -> str:

@@ -148,6 +148,15 @@ def processor() -> str:
     return match.group(1).strip() if match else platform.processor() or platform.machine()
 
 
+def instruction_set() -> str:
+    """Sixteen hex digits for what the processor can do: its maker, and the flags or features that the kernel names. Programs choose kernels
+    by it."""
+    text = _read("/proc/cpuinfo") or ""
+    found = [re.search(rf"^{name}\s*:\s*(.+)$", text, re.MULTILINE) for name in ("vendor_id", "CPU implementer", "flags", "Features")]
+    words = [" ".join(sorted(match.group(1).split())) if match else "" for match in found]
+    return hashlib.sha256(repr([platform.machine(), *words]).encode()).hexdigest()[:16]
+
+
 def usable_cores() -> int:
     """The number of cores that this process may use, within the limits of container and taskset."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
