@@ -31,6 +31,7 @@ from perfproof.model.scenarios.plan import Block, Plan
 from perfproof.model.scenarios.scenario import Scenario
 from perfproof.model.verdicts.noise_floor import Floor
 from perfproof.progress import RunProgress
+from perfproof.run.checks.gpu_choice import choose_gpus
 from perfproof.run.checks.resume import Enough, already, decided, missing, of_block, open_blocks, standing
 from perfproof.run.host.disk_space import CAUSES, INTERRUPTED, unwritable
 from perfproof.run.host.time_budget import NothingMeasured, Spent, ends_after, nothing_measured
@@ -112,6 +113,7 @@ def conduct(
     and where the budget was spent with nothing measured.
     """
     began, tell = clock(), progress.tell
+    choose_gpus(plan.scenarios, tell)
     stand, ran, took, skipped = _Stand.of(plan, results), list[Record](), dict[str, float](), list[str]()
     for warning in stand.warnings:
         tell(warning)

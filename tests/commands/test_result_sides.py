@@ -211,6 +211,24 @@ def test_unequal_work_of_several_runs_is_untestable(tmp_path: Path, capsys: pyte
     assert "not the same work: prompts: 200 against 100" in headlines[0]["reason"]
 
 
+def test_what_is_allowed_to_differ_is_said_first_and_judged(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """FP16 beside FP8, whose model has another name: better and worse are said, but not of any other difference."""
+    other = run_file(tmp_path / "x.json", 2.0, 1, model_id="toy-FP8")
+    assert main(["judge", FIRST, other, "--allow", "model"]) == EXIT_PASS
+    first, *rest = capsys.readouterr().out.splitlines()
+    assert first.startswith("Also different: model: toy against toy-FP8 (allowed)")
+    assert any("better" in line for line in rest)
+    fewer = run_file(tmp_path / "y.json", 2.0, 1, model_id="toy-FP8", total_output_tokens=2900)
+    _, answer = judged([FIRST, fewer, "--allow", "model"], capsys)
+    assert answer["sections"][0]["unequal"] == ["output tokens: 3,200 against 2,900 a run"]
+
+
+def test_several_runs_of_an_allowed_difference_have_a_verdict(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """As those of one model have; without the option they are untestable."""
+    paths = sides(tmp_path, TURNS, 0.5, model_id="toy-FP8")
+    assert (judged(paths, capsys)[0], judged([*paths, "--allow", "model"], capsys)[0]) == (EXIT_UNTESTABLE, EXIT_REGRESSED)
+
+
 def test_another_gpu_is_unequal_and_another_version_is_what_is_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Both are named; of the version alone better and worse are said."""
     paths = [
@@ -330,6 +348,8 @@ def test_failed_requests_are_said(tmp_path: Path, capsys: pytest.CaptureFixture[
         ([FIRST, SECOND, FIRST], "name the candidate's behind --candidate"),
         ([FIRST, SECOND, "--better", "lower"], "--better is of one CSV"),
         ([FIRST, SECOND, "--metric", "nonsense"], "there is no such metric with a known direction"),
+        ([FIRST, SECOND, "--allow", "model"], "--allow model: the sides do not differ in this"),
+        ([FIRST, "--better", "lower", "--allow", "model"], "--allow is of result files of two sides"),
         ([FIRST, "/nowhere.json"], "can't be read"),
     ],
 )

@@ -273,7 +273,7 @@ def test_a_hostile_text_takes_no_longer_than_its_length_asks_for() -> None:
     """Long runs of one mark, deep nesting, a thousand tables: each within seconds."""
     texts = ["|" * 200_000, "<tr>" * 50_000, "[" * 100_000, "{" * 100_000, "1," * 100_000, "a: " * 60_000, "main: 1 ms\n" * 5_000]
     texts += ["- " * 100_000, "a, b\n" * 5_000, "(" * 50_000 + ")" * 50_000, "=" * 200_000, "a=1 " * 50_000, "x" * 1_000_000, "{\n" * 3_000]
-    texts += ["# main\n| a | b |\n|--|--|\n| x | 1 |\n" * 500, "main: 1 ms\nPR: 2 ms\n" * 2_000]
+    texts += ["# main\n| a | b |\n|--|--|\n| x | 1 |\n" * 500, "main: 1 ms\nPR: 2 ms\n" * 2_000, "word other  12\n" * 5_000]
     for text in texts:
         start = time.process_time()
         pasted_text.parse(text)

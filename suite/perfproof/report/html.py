@@ -14,6 +14,7 @@ from perfproof.report.formats.templates import asset
 from perfproof.report.formats.templates import render as render_template
 from perfproof.report.panels import (
     attestation,
+    blame,
     compared_answers,
     decision,
     frontier,
@@ -32,6 +33,7 @@ PANELS = (
     ("answer", "The answer", worded.lead),
     ("decision", "What the gate decides", decision.render),
     ("verdicts", "Where it helps, where it doesn’t", verdicts.render),
+    ("blame", "What brings the change", blame.render),
     ("runs", "What was run, and what would refute it", worded.runs),
     ("host_work", "Where the work went", host_work.render),
     ("trials", "Every trial", trials.render),
@@ -46,15 +48,15 @@ PANELS = (
 )
 """The panels in the order of the page: id, title and render function. A panel that renders nothing is left out."""
 
-COUNTED = ("answer", "decision", "host_work", "glossary")
+COUNTED = ("answer", "decision", "blame", "host_work", "glossary")
 """The panels of a page on which nothing was measured, only counted."""
 
 
 def render(page: Page) -> str:
     """The whole report as one HTML document."""
-    shown = [one for one in PANELS if page.scenarios or not page.host_work or one[0] in COUNTED]
+    shown = [one for one in PANELS if page.scenarios or not (page.host_work or page.blame) or one[0] in COUNTED]
     panels = [(name, title, markup) for name, title, panel in shown if (markup := panel(page))]
-    main = next((name for name in ("verdicts", "host_work") if name in [panel[0] for panel in panels]), panels[0][0])
+    main = next((name for name in ("verdicts", "blame", "host_work") if name in [panel[0] for panel in panels]), panels[0][0])
     return shell("page.html", page=page, result=lead(page).result, panels=panels, main=main, deciding=gate_view)
 
 

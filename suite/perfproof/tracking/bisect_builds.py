@@ -32,6 +32,7 @@ from perfproof.model.scenarios.scenario import Scenario
 from perfproof.model.verdicts.judged import Judged, Outcome
 from perfproof.report.base import formatting
 from perfproof.tracking.confirm_step import Measuring, halfway, paired
+from perfproof.tracking.console import blame_offer
 from perfproof.tracking.released_scenario import NamedBuild, Say, against, alone, build_of, commit_build, trials
 
 WIDER = 48
@@ -166,12 +167,12 @@ def _undecided(places: int, answers: dict[int, Answer], judge: _Counts | _Times)
 
 
 def _verb(metric: str, change: Outcome) -> str:
-    """ "regressed"; of a count of the host's work "does more Python work"."""
+    """The change as a verb: "regressed"; of a count of the host's work "does more Python work"."""
     counted = formatting.of_host(metric, change, "")
     return f"does {counted}" if counted else change.value
 
 
-def words(result: Bisected, repo: str | None = None) -> list[str]:
+def words(scenario: Scenario, result: Bisected, repo: str | None = None) -> list[str]:
     """The answer in sentences; `repo` is the clone whose commits these are."""
     first = f"{result.first.word} ({git_changes.subject(repo, result.first.word)})" if repo else result.first.word
     counted = formatting.of_host(result.metric, result.change, "")
@@ -188,7 +189,13 @@ def words(result: Bisected, repo: str | None = None) -> list[str]:
         lines.append(f"over the whole row: {result.whole}")
     final = {one.build.word: one for one in result.steps}
     elsewhere = [one for one in final.values() if one.answer in ("skipped", "undecided") and one not in result.open]
-    return lines + [f"elsewhere {one.build.word} was {one.answer}: {one.reason}" for one in elsewhere]
+    lines += [f"elsewhere {one.build.word} was {one.answer}: {one.reason}" for one in elsewhere]
+    if is_timed(result.metric):
+        return lines
+    return [
+        *lines,
+        blame_offer(scenario.name, result.last.word, result.first.word, result.metric, clone=[repo, "BUILD", "REF"] if repo else ()),
+    ]
 
 
 def document(scenario: Scenario, result: Bisected) -> dict[str, Any]:

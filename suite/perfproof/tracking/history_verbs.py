@@ -6,6 +6,7 @@ They need no vLLM, torch or GPU.
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -26,12 +27,13 @@ from perfproof.model.base import clock
 from perfproof.model.base.errors import EXIT_PASS, BadInput
 from perfproof.model.base.untrusted import line
 from perfproof.model.history.measured_series import Measured
-from perfproof.model.history.point import POINT_SCHEMA, Acknowledgement, Point, identified
+from perfproof.model.history.point import POINT_SCHEMA, Acknowledgement, Point, Series, identified
 from perfproof.model.history.step import STEPS_SCHEMA, Confirm, Label, Step, step_entry
 from perfproof.model.history.upstream_notes import load_upstream
+from perfproof.model.scenarios.metrics import METRICS, base_name, is_timed
 from perfproof.report.history.history_model import HistoryPage, SteppedSeries
 from perfproof.tracking import foreign_histories, name_suggestions
-from perfproof.tracking.console import print_json, say, warn
+from perfproof.tracking.console import blame_offer, print_json, say, warn
 
 NAMELESS = ("unknown", "n/a", "na", "none", "null", "-", "?", "head", "latest", "nightly", "main", "master", "dev", "dirty")
 """Labels of points that many builds share."""
@@ -151,7 +153,7 @@ def steps_of_file(file: Path, *, floor: float, kind: detection.Kind, as_json: bo
         print_json("steps", [step_entry(step) for step in steps], warnings, STEPS_SCHEMA, order=table.order)
         return EXIT_PASS
     console = console or Console()
-    _show_steps(console, steps, "")
+    _show_steps(console, steps, None)
     say(console, f"{file}: {count(len(steps), 'step')} in {count(len(table.rows), 'measurement')}, {table.order}")
     warn(*warnings)
     return EXIT_PASS
@@ -214,7 +216,7 @@ def steps_of_history(
         return EXIT_PASS
     console = console or Console()
     for one in series:
-        _show_steps(console, one.steps, one.track.series.label)
+        _show_steps(console, one.steps, one.track.series)
     total = sum(len(one.steps) for one in series)
     say(console, f"{folder}: {count(total, 'step')} in {len(series)} series of {count(len(history.points), 'point')}")
     warn(*warnings)
@@ -229,13 +231,26 @@ def _folded(series: Sequence[TrackSteps]) -> list[str]:
     return sentences + [f"{label}: {warning}" for label, warning in pairs if not warning.endswith(detection.TOO_SHORT)]
 
 
-def _show_steps(console: Console, steps: Iterable[Step], series: str) -> None:
+def _show_steps(console: Console, steps: Iterable[Step], series: Series | None) -> None:
+    """Prints steps under the name of their series; of exact counts with how to find what is behind them."""
     for place, step in enumerate(steps):
-        if series and not place:
-            console.print(Text(line(series), style="bold"), soft_wrap=True)
+        if series is not None and not place:
+            console.print(Text(line(series.label), style="bold"), soft_wrap=True)
         style = "dim" if step.acknowledged else "bold"
         confirmed = {None: "", True: ", confirmed", False: ", not confirmed"}[step.confirmed]
         console.print(Text.assemble((f"  {step.direction}", style), f" at {line(step.at)}{confirmed}: {line(step.reason)}"), soft_wrap=True)
+        specs = [str(label).replace(" ", "==", 1) for label in (step.last, step.at)]
+        if series is not None and _counted(series.metric) and not step.acknowledged and all(map(_RELEASE.fullmatch, specs)):
+            say(console, f"    {blame_offer(series.scenario, specs[0], specs[1], series.metric)}")
+
+
+_RELEASE = re.compile(r"vllm(-cpu)?==[0-9][A-Za-z0-9.]*")
+"""A build that can be made again from its label."""
+
+
+def _counted(name: str) -> bool:
+    """Whether a metric is an exact count of our own."""
+    return base_name(name) in METRICS and not is_timed(name)
 
 
 # --- report -------------------------------------------------------------------------------------------

@@ -10,13 +10,15 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import math
 import os
 import random
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 
 from rich.console import Console
@@ -38,7 +40,19 @@ from perfproof.run.host.preflight import Start
 from perfproof.run.kinds.micro.micro_result import NOT_HERE
 from perfproof.run.processes.scratch_folders import RUNNING, sweep
 from perfproof.runners import check_names
-from perfproof.tracking.released_scenario import ARM, NamedBuild, OpenRunners, Say, alone, block, build_of, named_build, runners_on, trials
+from perfproof.tracking.console import blame_offer
+from perfproof.tracking.released_scenario import (
+    ARM,
+    NamedBuild,
+    OpenRunners,
+    Say,
+    alone,
+    block,
+    build_of,
+    named_build,
+    runners_on,
+    trials,
+)
 
 COUNTED = "counted"
 """The folder below the results for runs that only count; their times are not kept."""
@@ -253,7 +267,28 @@ def _remember(rows: Sequence[Tracked], wanted: Wanted, say: Say) -> int:
     say(f"{count(new, 'new line')} in {wanted.history}")
     if any(_exact(scenario) for row in rows for scenario in row.scenarios):
         say(f"the functions behind each step: perfproof history counts {_folder(wanted)}")
+    for sentence in _offers(rows):
+        say(sentence)
     return EXIT_UNTESTABLE if failed or any(row.lost for row in rows) else EXIT_PASS
+
+
+def _offers(rows: Sequence[Tracked]) -> Iterator[str]:
+    """For each scenario the largest change of a primary count from one build to the next, with the command that finds its functions."""
+    for place, scenario in enumerate(rows[0].scenarios if rows else ()):
+        names = [choice.name for choice in scenario.primaries if not is_timed(choice.name)]
+        found = list[tuple[float, str]]()
+        for before, after in pairwise(rows):
+            was, now = (_witnesses(row, row.scenarios[place]) for row in (before, after))
+            for name in [name for name in was if name in now and name.partition("@")[0] in names and was[name] != now[name]]:
+                offer = blame_offer(scenario.name, before.build.word, after.build.word, name)
+                words = f"{scenario.name}, {name}: {was[name]:,g} in {before.build.word}, {now[name]:,g} in {after.build.word}; {offer}"
+                found.append((abs(math.log((now[name] or 0.1) / (was[name] or 0.1))), words))
+        if found:
+            yield max(found)[1]
+
+
+def _witnesses(row: Tracked, scenario: Scenario) -> Mapping[str, float]:
+    return next((one.witnesses for one in latest(row.records()) if one.scenario == scenario.name and one.status == "ok"), {})
 
 
 def points_of(records: Sequence[Record], *, count_only: bool) -> list[Entry]:

@@ -89,6 +89,38 @@ def test_a_cost_that_begins_late_is_told() -> None:
     assert any("of the first 100 us alone it is" in each and "no straight line" in each for each in exposure.sentences(found))
 
 
+def test_large_delays_alone_have_an_exposure() -> None:
+    """Without a second small delay nothing is said of the smallest ones, and the rest stands."""
+    definition = scenario_of(exposure.delayed(SERVE, (0, 250, 500, 1000), 6), source="example").definition
+    names = {"delay_0us": 0, "delay_250us": 250, "delay_500us": 500, "delay_1000us": 1000}
+    records = [
+        record(
+            definition,
+            block=block,
+            arm=arm,
+            measurements={"median_tpot": (5000 + 0.5 * delay) / 1e6, "output_throughput": 1e6 / (5000 + 0.5 * delay)},
+            attestation=dataclasses.replace(ATTESTATION, counts={STEPS: 10, WAITED: 10_000 * delay}),
+        )
+        for block in (1, 2)
+        for arm, delay in names.items()
+    ]
+    found = exposure.exposure_of(records)
+    assert found is not None
+    assert found.early is None
+    assert found.tpot is not None
+    assert abs(found.tpot.value - 0.5) < 1e-6
+
+
+def test_records_that_somebody_altered_break_nothing() -> None:
+    """Delays that are no numbers are no exposure, and equal waits give none."""
+    whole = measured(lambda delay: delay)
+    odd = copy.deepcopy(dict(whole[0].definition))
+    odd["arms"]["delay_50us"]["environment"][VARIABLE] = "many"
+    assert exposure.exposure_of([dataclasses.replace(one, definition=odd) for one in whole]) is None
+    equal = dataclasses.replace(ATTESTATION, counts={STEPS: 10, WAITED: 10_000})
+    assert exposure.exposure_of([dataclasses.replace(one, attestation=equal) for one in whole]) is None
+
+
 def test_too_little_has_no_exposure() -> None:
     """One block, blocks that lack a delay, trials that prove no delay, and records of another scenario."""
     whole = measured(lambda delay: delay)

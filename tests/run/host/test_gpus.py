@@ -57,6 +57,7 @@ def fresh(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Handles are asked for once a process: each test asks again."""
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     gpus.handles.cache_clear()
+    monkeypatch.setattr(gpus, "_choices", set())
     yield
     gpus.handles.cache_clear()
 
@@ -180,6 +181,20 @@ def test_the_emptiest_gpus_are_kept(monkeypatch: pytest.MonkeyPatch, held: tuple
     assert os.environ["CUDA_VISIBLE_DEVICES"] == kept
     assert gpus.uuids() == [f"GPU-{number}a" for number in kept.split(",")]
     assert gpus.used() == tuple(held[int(number)] for number in kept.split(","))
+
+
+def test_a_choice_stands_until_another_number_is_wanted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A second run of the same size keeps its GPUs, whatever they hold by then; a larger one chooses among all again."""
+    with_gpus(monkeypatch, 5, 0, 3)
+    assert gpus.choose(1)
+    assert os.environ["CUDA_VISIBLE_DEVICES"] == "1"
+    monkeypatch.setattr(gpus.pynvml, "nvmlDeviceGetMemoryInfo", lambda handle: SimpleNamespace(used=(0, 9, 3)[handle], total=2**37))
+    assert gpus.choose(1) == ""
+    assert os.environ["CUDA_VISIBLE_DEVICES"] == "1"
+    assert gpus.choose(2)
+    assert os.environ["CUDA_VISIBLE_DEVICES"] == "0,2"
+    assert gpus.choose(3) == ""
+    assert "CUDA_VISIBLE_DEVICES" not in os.environ
 
 
 def test_nothing_is_chosen_where_there_is_no_choice(monkeypatch: pytest.MonkeyPatch) -> None:

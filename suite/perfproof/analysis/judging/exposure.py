@@ -85,7 +85,11 @@ def is_exposure(definition: Mapping[str, Any]) -> bool:
     if not isinstance(arms, Mapping) or len(arms) < 2:
         return False
     said = [(arm.get("environment") or {}).get(VARIABLE) for arm in arms.values()]
-    return all(said) and len(set(said)) == len(said) and len({repr(_rest(arm)) for arm in arms.values()}) == 1
+    return all(map(_microseconds, said)) and len(set(said)) == len(said) and len({repr(_rest(arm)) for arm in arms.values()}) == 1
+
+
+def _microseconds(said: object) -> bool:
+    return isinstance(said, str) and said.isascii() and said.isdigit()
 
 
 def _rest(arm: Mapping[str, Any]) -> dict[str, Any]:
@@ -94,7 +98,8 @@ def _rest(arm: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def exposure_of(records: Sequence[Record]) -> Exposure | None:
-    """The exposure from the records of one scenario whose arms are delays; None where fewer than two blocks are whole.
+    """The exposure from the records of one scenario whose arms are delays; None where fewer than two blocks are whole, or where a block's
+    waits are all the same.
 
     Source: `paired_slope`.
     """
@@ -107,9 +112,9 @@ def exposure_of(records: Sequence[Record]) -> Exposure | None:
     for trial in trials:
         by_block.setdefault(trial.block, {})[trial.arm] = trial
     whole = [own for _, own in sorted(by_block.items()) if len(own) == len(arms)]
-    if len(whole) < 2:
-        return None
     x = np.array([[waited(own[arm]) for arm in arms] for own in whole], dtype=float)
+    if len(whole) < 2 or not _apart(x):
+        return None
     tpot, speed = (_values(whole, arms, name) for name in (TPOT, THROUGHPUT))
     if speed is None:
         speed = _values(whole, arms, REQUESTS)
@@ -123,9 +128,14 @@ def exposure_of(records: Sequence[Record]) -> Exposure | None:
         delays=tuple(np.median(x, axis=0).tolist()),
         costs=() if micro is None else tuple(median(row) for row in (micro - micro[:, :1]).T.tolist()),
         tpot=None if micro is None else paired_slope(x, micro),
-        early=paired_slope(x[:, few], micro[:, few]) if micro is not None and 1 < len(few) < len(arms) else None,
+        early=paired_slope(x[:, few], micro[:, few]) if micro is not None and 1 < len(few) < len(arms) and _apart(x[:, few]) else None,
         throughput=paired_slope(x, -np.log(speed)),
     )
+
+
+def _apart(x: Floats) -> bool:
+    """Whether every block has waits that differ."""
+    return bool((np.ptp(x, axis=1) > 0).all())
 
 
 def waited(trial: Record) -> float | None:

@@ -7,7 +7,7 @@ makes no case. What else differs among the runs (a sweep's rates, a file's bench
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from perfproof.model.base.name_lists import few
@@ -29,7 +29,8 @@ class Case:
     """Runs of both sides that were asked the same, but for what `unequal` says.
 
     `section` is what tells the case from others, "" where there is one. `unequal` is work or a machine that differs, so that nothing is
-    better or worse; `other` what else differs (versions, options) and may be what is compared, or is said by one side alone; in words.
+    better or worse; `other` what else differs (versions, options, what was allowed) and may be what is compared, or is said by one side
+    alone; in words.
     """
 
     section: str
@@ -66,13 +67,13 @@ class Matched:
         return tuple(f"{one.section}: {one.side} alone has it ({one.sources})" for one in self.lone)
 
 
-def match(before: Sequence[ResultRun], after: Sequence[ResultRun]) -> Matched:
-    """The cases of two sides. Source: none, the meaning of an equal load."""
+def match(before: Sequence[ResultRun], after: Sequence[ResultRun], allowed: Collection[str] = ()) -> Matched:
+    """The cases of two sides; what is `allowed` to differ, by its name, is no other load. Source: none, the meaning of an equal load."""
     own = _own(before, after)
     sides = [_grouped(side, own) for side in (before, after)]
     varying = _varying([*sides[0], *sides[1]])
     shared = [key for key in sides[0] if key in sides[1]]
-    cases = [_case(_section(key, varying), sides[0][key], sides[1][key], own) for key in shared]
+    cases = [_case(_section(key, varying), sides[0][key], sides[1][key], own, allowed) for key in shared]
     lone = [
         Lone(
             section=_section(key, varying) or "a load",
@@ -127,14 +128,31 @@ def _section(key: Key, varying: set[str]) -> str:
     return ", ".join(f"{name} {word}".strip() for name, word in key if word and (name in varying or not name))
 
 
-def _case(section: str, before: list[ResultRun], after: list[ResultRun], own: Mapping[str, tuple[str, str]]) -> Case:
-    loads = [f"{name}: {first} against {second}" for name, (first, second) in own.items() if UNSAID not in (first, second)]
+def differing(before: Sequence[ResultRun], after: Sequence[ResultRun]) -> list[str]:
+    """The names of what may be allowed to differ: what the sides were asked, and where, each in one way of its own."""
+    return [name for name, words in _own(before, after).items() if UNSAID not in words] + [
+        name for name in _settings(before, after) if _is_place(name)
+    ]
+
+
+def _is_place(name: str) -> bool:
+    return name.lower().replace(" ", "_") in MACHINE
+
+
+def _case(
+    section: str, before: list[ResultRun], after: list[ResultRun], own: Mapping[str, tuple[str, str]], allowed: Collection[str]
+) -> Case:
+    told = {name: f"{name}: {first} against {second}" for name, (first, second) in own.items() if UNSAID not in (first, second)}
+    loads = [words for name, words in told.items() if name not in allowed]
     unsaid = [f"{name}: {first} against {second}" for name, (first, second) in own.items() if UNSAID in (first, second)]
     done, varied = _done(before, after), list(_varied(before, after))
     places: list[str] = []
-    other: list[str] = [*unsaid, *varied]
+    other: list[str] = [*(f"{words} (allowed)" for name, words in told.items() if name in allowed), *unsaid, *varied]
     for name, words in _settings(before, after).items():
-        (places if name.lower().replace(" ", "_") in MACHINE else other).append(f"{name}: {words}")
+        if _is_place(name) and name not in allowed:
+            places.append(f"{name}: {words}")
+        else:
+            other.append(f"{name}: {words} (allowed)" if _is_place(name) else f"{name}: {words}")
     return Case(section=section, before=tuple(before), after=tuple(after), unequal=(*loads, *done, *places), other=tuple(other))
 
 

@@ -82,6 +82,15 @@ class HostCount:
             )
         return self._line(_worst(self._of(features[0]))) or f"counted, identical: {', '.join(features)}"
 
+    @property
+    def more_work(self) -> str:
+        """The count that grew most beyond the margin, as a metric with its case; "" where none did."""
+        grown = [one for one in self.findings.comparisons.compared if one.verdict == "regressed"] if self.findings else []
+        if not grown:
+            return ""
+        worst = _worst(grown)
+        return f"{worst.metric}@{worst.phase}, {worst.feature}, {worst.requests} requests"
+
     def sentences(self) -> list[str]:
         """The results by feature, the worst first."""
         if self.findings is None:

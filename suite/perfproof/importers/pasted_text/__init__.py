@@ -10,24 +10,28 @@ about. What it does not pair is named.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from perfproof.importers.pasted_text import refusals, sentences, text_items
+from perfproof.importers.pasted_text import left_over, refusals, sentences, text_items
 from perfproof.importers.pasted_text.cells import unit_of
-from perfproof.importers.pasted_text.client_blocks import Block
-from perfproof.importers.pasted_text.client_setup import Setup
+from perfproof.importers.pasted_text.clients.client_blocks import Block
+from perfproof.importers.pasted_text.clients.client_setup import Setup
+from perfproof.importers.pasted_text.clients.json_values import Structure
 from perfproof.importers.pasted_text.headings import Context, Heading, contexts
-from perfproof.importers.pasted_text.named_values import Named, arrowed
+from perfproof.importers.pasted_text.named_values import OF_TWO, Named, arrowed, in_order
 from perfproof.importers.pasted_text.pairs import pairing
-from perfproof.importers.pasted_text.readings import Found, Paste, Reading, ordinal
+from perfproof.importers.pasted_text.readings import Found, Paste, Reading, Score, ordinal
 from perfproof.importers.pasted_text.tables import captions, lm_eval_tables, table_readings
 from perfproof.importers.pasted_text.tables.table_shapes import Table
 from perfproof.importers.pasted_text.text_items import Data, Item, Sentence
 from perfproof.importers.pasted_text.text_lines import lines_of, load
 from perfproof.model.base import numerals
 from perfproof.model.base.errors import BadInput
+from perfproof.model.base.quantities import known
+from perfproof.model.scenarios.metric_directions import better, better_in
 from perfproof.model.scenarios.side_names import role
 
 __all__ = ["parse", "read"]
@@ -43,7 +47,17 @@ def read(path: Path) -> Paste:
 
 def parse(text: str) -> Paste:
     """What a text holds."""
-    items = text_items.items_of(lines_of(text))
+    lines = lines_of(text)
+    paste = _read(text, text_items.items_of(lines))
+    if not paste.pairs and not paste.scores:
+        return paste
+    read = [*((one.digits, one.unit or one.named) for one in paste.readings), *((repr(total.value), "") for total in paste.totals)]
+    over = left_over.unread(lines, read, [*paste.left_out, *paste.faults])
+    return replace(paste, left_out=tuple(dict.fromkeys([*paste.left_out, *over])))
+
+
+def _read(text: str, items: Sequence[Item]) -> Paste:
+    """What the items of a text hold: numbers with their sides, or else what its sentences say."""
     found = _found(items)
     paste = pairing.pair(found)
     words = _words(items)
@@ -75,19 +89,23 @@ def _found(items: Sequence[Item]) -> Found:
     around = iter(contexts([item if isinstance(item, Heading) else not isinstance(item, Sentence) for item in data]))
     by = numerals.convention([each for item in items if isinstance(item, Table) for row in item.rows for each in row])
     sides, caption, remark = _Sides(), "", ""
+    unit = next((one for item in items if isinstance(item, Sentence | Heading) and (one := captions.unit_of_all(item.text))), "")
     for place, item in enumerate(data):
         if isinstance(item, Heading):
             continue
         context = next(around)
         if isinstance(item, Sentence):
-            caption = item.text if captions.captions(item.text) else ""
+            caption = item.text if captions.captions(item.text) or item.text.endswith(":") else ""
             remark = item.text if captions.WAY.search(item.text) else remark
             sides.remark()
             continue
-        context, caption = replace(context, section=(*context.section, *models[place]), caption=caption, remark=remark), ""
+        context = replace(context, section=(*context.section, *models[place]), caption=caption, remark=remark)
+        caption = caption if isinstance(item, Named) else ""
         if isinstance(item, Block):
             found.add(_block(item, sides.of_block(context, item), place))
             found.conditions[place] = dict(item.conditions)
+        elif isinstance(item, Structure):
+            found.add(_structure(item, sides, context, place))
         elif isinstance(item, Named):
             found.add(_named(item, context, place))
         elif lm_eval_tables.is_scores(item):
@@ -95,7 +113,20 @@ def _found(items: Sequence[Item]) -> Found:
             found.add(lm_eval_tables.read(item, context, context.side, by))
         else:
             found.add(table_readings.read(item, context, place))
+    found.readings = [_in_unit(reading, unit) for reading in found.readings] if unit else found.readings
     return found
+
+
+def _in_unit(reading: Reading, unit: str) -> Reading:
+    """A number without a unit of its own in the one that the text says of all; what can't be in it stays as it is."""
+    if (
+        reading.unit
+        or reading.named
+        or better_in(reading.measure, unit) is None
+        or (better(reading.measure) == "higher" and "/" not in unit)
+    ):
+        return reading
+    return replace(reading, unit=unit)
 
 
 def _models(items: Sequence[Item]) -> list[tuple[str, ...]]:
@@ -158,7 +189,7 @@ def _block(block: Block, context: Context, place: int) -> Found:
             measure=name.replace(".", " "),
             digits=digits,
             named=unit_of(name),
-            run=context.run,
+            run=block.run or context.run,
             runs=block.runs,
             place=place,
             number=block.number,
@@ -170,6 +201,30 @@ def _block(block: Block, context: Context, place: int) -> Found:
     return Found(readings=readings, left_out=[f"{name}: {text[:40]}" for name, text in block.unread if unit_of(name)])
 
 
+def _structure(item: Structure, sides: _Sides, context: Context, place: int) -> Found:
+    """The numbers and the scores of an object."""
+    context = replace(context, side=item.side) if item.side else context
+    scored = sides.of_scores(context) if item.scores else context
+    readings = [
+        Reading(
+            side=one.side or context.side,
+            context=context,
+            label=one.name or context.above or "value",
+            measure=one.name.replace(".", " ") or context.above,
+            digits=one.digits,
+            unit=one.unit,
+            named=unit_of(one.name),
+            run=one.run or context.run,
+            place=place,
+            number=item.number,
+            kind="block",
+        )
+        for one in item.numbers
+    ]
+    scores = [Score(total=replace(total, side=total.side or scored.side), context=scored) for total in item.scores]
+    return Found(readings=readings, scores=scores, left_out=list(item.left_out))
+
+
 def _inside(name: str) -> tuple[str, str]:
     """The side and the name of a number within JSON: "main.ttft" is main's, "p99.9" is of no side."""
     side, dot, rest = name.partition(".")
@@ -178,9 +233,13 @@ def _inside(name: str) -> tuple[str, str]:
 
 def _named(item: Named, context: Context, place: int) -> Found:
     """The numbers of one line."""
-    above = next(iter([*reversed(context.weak), *reversed(context.section)]), "")
+    above = context.above
+    texts = (context.caption, context.side, *reversed(context.section), *reversed(context.weak))
+    order = next((sides for text in texts if (sides := in_order(text))), None)
+    ran = {one: "" if order or not context.side else str(at) for at, one in enumerate(OF_TWO, 1)}
     said = next((sides for text in (context.side, *context.section, *context.weak) if (sides := arrowed(text))), ("before", "after"))
-    named = dict(zip(("before", "after"), said, strict=True))
+    named = {**dict(zip(("before", "after"), said, strict=True)), **dict(zip(OF_TWO, order or ("", ""), strict=True))}
+    whose = [value for value in item.values if not order and not context.side and value.side in OF_TWO]
     readings = [
         Reading(
             side=named.get(value.side, value.side) or context.side,
@@ -188,20 +247,34 @@ def _named(item: Named, context: Context, place: int) -> Found:
             label=value.name or above or "value",
             measure=value.name or above,
             digits=value.digits,
-            unit=value.unit,
+            unit=value.unit or _unit_above(value.name, texts),
             named=unit_of(value.name) or ("" if value.name else unit_of(above)),
-            run=value.run or context.run,
+            run=value.run or ran.get(value.side, "") or context.run,
             place=place,
             number=item.number,
             kind="line",
         )
         for value in item.values
+        if value not in whose
     ]
-    return Found(readings=readings, left_out=[f"{name}: {text}" for name, text in item.unread])
+    odd = [f"{value.name}: {value.digits} {value.unit}: nothing says whose it is, the first or the second number" for value in whose]
+    return Found(readings=readings, left_out=[*(f"{name}: {text}" for name, text in item.unread), *odd])
+
+
+def _unit_above(name: str, texts: Sequence[str]) -> str:
+    """The one unit of a rate or a time that the words above a line name, "tok/s per client", where its own name is no metric."""
+    if not name or better(name) is not None or unit_of(name):
+        return ""
+    for text in texts:
+        units = {word for word in re.split(r"[\s,;:()\[\]]+", text) if known(word) and ("/" in word or word in ("ms", "us", "µs", "ns"))}
+        if len(units) == 1 and (unit := units.pop()) and better_in(name, unit):
+            return unit
+    return ""
 
 
 def _of_sentences(said: Sequence[sentences.Said]) -> Found:
-    """Sentences as readings of two sides."""
+    """Sentences as readings of two sides; where they call these by several names, of before and after."""
+    one_way = len({tuple(side.casefold() for side in one.sides) for one in said}) == 1
     return Found(
         readings=[
             Reading(
@@ -215,6 +288,6 @@ def _of_sentences(said: Sequence[sentences.Said]) -> Found:
                 kind="line",
             )
             for place, one in enumerate(said)
-            for side, value in zip(one.sides, (one.before, one.after), strict=True)
+            for side, value in zip(one.sides if one_way else ("before", "after"), (one.before, one.after), strict=True)
         ]
     )

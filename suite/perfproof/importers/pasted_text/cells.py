@@ -22,7 +22,12 @@ DIGITS = (
 )
 UNIT = r"[A-Za-zµμ%][\w/µμ%·]{0,30}"
 _SPREAD = rf"(?:\s*(?:±|\+/-|\+-)\s*(?P<spread>[0-9.,]+)(?:e[-+]?[0-9]+)?\s*(?P<late>{UNIT})?)?"
-_VALUE = re.compile(rf"^(?P<value>{DIGITS})\s*(?P<own>{UNIT})?{_SPREAD}(?P<rest>\s*[(\[].*|\s*,\s.*|\s*;.*)?$")
+_ABOUT = r"(?:[~≈∼]\s?|(?:about|approx\.?|approximately|ca\.|circa|around|roughly|etwa|environ|约|約)\s?)?"
+_VALUE = re.compile(
+    rf"(?i)^{_ABOUT}(?P<value>{DIGITS})\s*(?P<own>{UNIT})?{_SPREAD}"
+    r"(?P<rest>\s*[(\[].*|\s*,\s.*|\s*[;:].*|\s+[-–—]\s.*|\s*[↑↓▲▼].*|\s+(?P<change>[-+]\s?[0-9.,]+\s?%.*)|\s+(?P<remark>[^\W\d_][^\d]*))?$"
+)
+"""A value, and what is said of it."""
 _CHANGE = re.compile(
     rf"^(?P<before>{DIGITS})\s*(?P<own>{UNIT})?\s*(?:→|->|=>|➔|➜|⟶)\s*(?P<value>{DIGITS})\s*(?P<late>{UNIT})?(?P<rest>\s*[(\[].*)?$"
 )
@@ -40,7 +45,9 @@ _MISSING = word_set(
 ) | {"not set", "not run", "not measured", "not available", "not supported", "out of memory", "cuda oom"}
 _LINK = re.compile(r"!?\[([^\[\]]*)\]\([^()\s]*(?:\s\"[^\"]*\")?\)")
 _MARKS = re.compile(r"[*`]+|~~|(?<!\w)_{1,2}|_{1,2}(?!\w)")
-_PICTURES = re.compile("[\u2600-\u27b0\u2b05-\u2bff\U0001f000-\U0001faff\ufe0f\u200d]|:[a-z_]{3,30}:")
+_PICTURES = re.compile("[\u2300-\u23ff\u2600-\u27b0\u2b05-\u2bff\U0001f000-\U0001faff\ufe0f\u200d]|:[a-z_]{3,30}:")
+_FOOTNOTE = re.compile(r"\s*(?:\[\^[\w-]{1,20}\](?!:)|[†‡§¶])|(?<=[0-9A-Za-z%)])[¹²³⁴⁵⁶⁷⁸⁹⁰]+(?=\s|$)|(?<=[0-9A-Za-z%)])\s?\\?\*+(?=\s*$)")
+"""A mark that points to a note below."""
 _BEGINS = re.compile(r"^[~≈<>≤≥+ -]*\.?[0-9]")
 
 
@@ -70,7 +77,7 @@ def is_digits(text: str) -> bool:
 
 def bare(text: str) -> str:
     """A text without marks of markdown, links and pictures."""
-    plain = _MARKS.sub("", _LINK.sub(r"\1", text))
+    plain = _MARKS.sub("", _LINK.sub(r"\1", _FOOTNOTE.sub("", text)))
     pictured = _PICTURES.sub(" ", plain)
     return " ".join((pictured if re.search(r"\w", pictured) else plain).split())
 
@@ -90,6 +97,8 @@ def cell(text: str) -> Cell:
     if _CLAIM.match(plain) and not known_share(plain):
         return Cell(text=plain, kind="claim")
     found = _VALUE.match(plain)
+    if found and found["remark"] and not known(found["own"] or ""):
+        found = None
     if found and is_digits(found["value"]):
         return Cell(text=plain, kind="value", digits=found["value"], unit=found["own"] or found["late"] or "", spread=bool(found["spread"]))
     return Cell(text=plain, kind="words")
@@ -104,21 +113,24 @@ _AT_END = re.compile(
     rf"[(\[]\s*(?:(?:time )?in )?(?P<unit>[^()\[\]]{{1,20}}?)\s*[)\]]\s*[↑↓⬆⬇]?$"
     rf"|(?:,\s*(?:in )?|\sin )(?P<late>{UNIT}(?:\s+(?:per|/)\s+\w{{1,12}})?)$"
 )
-_LAST_WORD = re.compile(rf"(?:^|[\s_])(?P<unit>{UNIT})$")
-_SNAKE_RATE = re.compile(r"(?i)(?:^|[_\s])(?P<what>tok|toks|token|tokens|req|reqs|requests)_(?:per_)?(?:s|sec|second)$")
+_LAST_WORD = re.compile(r"(?:^|[\s_])(?P<unit>[A-Za-zµμ%][A-Za-z0-9/µμ%·]{0,30})$")
+_SNAKE_RATE = re.compile(
+    r"(?i)(?:^|[_\s])(?P<what>(?:tok|toks|token|tokens|req|reqs|requests)(?=_)|[a-z]{2,20}(?=_per_))_(?:per_)?(?:s|sec|second)$"
+)
 
 
 def unit_of(name: str) -> str:
     """The unit that a name ends with, "" where none is surely one: "before (us)", "TTFT, ms", "mean_ttft_ms", but not "arm (B)"."""
     found = _AT_END.search(name)
     unit = (found["unit"] or found["late"]) if found else ""
-    if unit and unit not in ("B", "x") and known(_spelt(unit)):
+    if unit and unit not in ("B", "x") and not (unit == "min" and found and found["late"]) and known(_spelt(unit)):
         return _spelt(unit)
     if rate := _SNAKE_RATE.search(name):
         return f"{rate['what']}/s"
     last = _LAST_WORD.search(name)
     word = _spelt(last["unit"]) if last else ""
-    return word if last and known(word) and word not in ("B", "s", "min", "time") and not _at_work(name, word) else ""
+    spelt = word != "s" or bool(re.search(r"[a-z]_s$", name))
+    return word if last and spelt and known(word) and word not in ("B", "min", "time") and not _at_work(name, word) else ""
 
 
 def _at_work(name: str, unit: str) -> bool:

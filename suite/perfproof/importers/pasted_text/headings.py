@@ -12,8 +12,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from perfproof.importers.pasted_text.cells import DIGITS, bare
+from perfproof.importers.pasted_text.cells import DIGITS, bare, unit_of
 from perfproof.importers.pasted_text.text_lines import Line
+from perfproof.model.scenarios.metric_directions import better
 from perfproof.model.scenarios.side_names import release, role, split
 
 BOLD, COLON, PLAIN, BULLET = 7, 8, 9, 10
@@ -37,12 +38,15 @@ _MIXING = re.compile(
 RUN = re.compile(
     r"(?i)(?:^|[\s,(_-]+)\(?(?:(?:run|trial|rep|repeat|repetition|attempt|pass|seed|round)\s*(?:no\.?|number|#|=|_)?\s*#?(?P<number>[0-9]{1,4})"
     r"(?:\s*(?:/|of)\s*[0-9]{1,4})?|(?P<ordinal>first|second|third|fourth|fifth|1st|2nd|3rd|[4-9]th) (?:run|trial|attempt"
-    r"|time|repetition))\)?\s*$"
+    r"|time|repetition)|(?:lauf|durchlauf|essai|ejecución|corrida|prova|проход|запуск)\s*(?:n[o°]\.?|nr\.?|#)?\s*(?P<foreign>[0-9]{1,4}))\)?\s*$"
+    r"|(?:第\s?)(?P<counted>[0-9]{1,4}|[一二三四五六七八九十])\s?(?:次|回|轮|輪)(?:运行|运转|跑|测试|計測|測定)?\s*$"
 )
 _MARK = re.compile(r"^(?P<mark>#{1,6})(?:\s+|(?=[A-Za-z]))(?P<text>.*?)\s*#*$")
 _BOLD = re.compile(r"^(?P<mark>\*\*|__)(?P<text>[^*]+)(?P=mark)\s*:?\s*$|^(?P<early>\*\*|__)(?P<colon>[^*]+):(?P=early)$")
 _BULLET = re.compile(r"^(?:[-*+•]|[0-9]{1,2}[.)])\s+(?P<text>.+)$")
 _FRAMED = re.compile(r"^(?:={2,}|-{2,}|\*{3,}|~{2,}|>{2,})\s*(?P<text>[^=~*-][^=~]*?)\s*(?:={2,}|-{2,}|\*{3,}|~{2,}|<{2,})$")
+_BRACKETED = re.compile(r"^(?:\[(?P<square>[^\[\]\"',]{2,60})\]|\((?P<round>[^()\"',=]{2,60})\)|«(?P<quoted>[^»]{2,60})»)\s*:?$")
+"""A line in brackets alone: [before], as files of settings have them."""
 SETUP = re.compile(r"(?i)^(?:config\w*|case|setup|scenario|test|workload|model|experiment|section|part)\b[^:]{0,20}: ")
 SETTING = re.compile(r"^[-*+•·]?\s*[\"'`]?(?:export )?(?P<variable>[A-Z][A-Z0-9]*_[A-Z0-9_]*)=\S*(?:\s+\([^()]*\))?:?$")
 """A line with a variable of the environment and its value alone: the heading of what was measured with it."""
@@ -53,6 +57,10 @@ _OF_PATCH = (
     r"|it|this|that|i|we|you|they|#[0-9]+|(?!warm|run|start|load|boot|wait|soak)\w+ing)\b)"
 )
 """What may stand behind "before" and "after" in a sentence for them to name a side."""
+_BOTH = re.compile(
+    r"(?i)\b(?:before|after|old|new|main|master|base\w*|pr|patch\w*)\s*(?:/|\||->|→|=>)\s*(?:before|after|old|new|main|master|base\w*|pr|patch\w*)\b"
+)
+"""Words for either side beside each other: these say the order of numbers."""
 _UNDERLINE = re.compile(r"^(?:={3,}|-{3,})$")
 
 
@@ -79,6 +87,11 @@ class Context:
     caption: str = ""
     remark: str = ""
 
+    @property
+    def above(self) -> str:
+        """The nearest heading that names no side, "" for none."""
+        return next(iter([*reversed(self.weak), *reversed(self.section)]), "")
+
 
 def marked_heading(lines: Sequence[Line], at: int) -> tuple[Heading, int] | None:
     """A heading that is marked as one: # or bold or framed or underlined, or a bullet that ends with a colon or is a side's name."""
@@ -90,13 +103,21 @@ def marked_heading(lines: Sequence[Line], at: int) -> tuple[Heading, int] | None
     if (found := _FRAMED.match(line.text)) and len(line.text) <= 2 * LONGEST:
         remark = line.text.startswith("-") and not SETUP.match(f"{found['text']}: ")
         return _heading(found["text"], BOLD, line, weak=remark), at + 1
+    if found := _BRACKETED.match(line.text):
+        text = next(filter(None, found.groups()))
+        return (_heading(text, BOLD, line, weak=not found["square"]), at + 1) if found["square"] or role(text) else None
     below = lines[at + 1].text if at + 1 < len(lines) else ""
     if _UNDERLINE.match(below) and len(line.text) <= LONGEST and re.match(r"[^\W\d_]", line.text) and ": " not in line.text:
         return _heading(line.text, 2, line), at + 2
     bullet = _BULLET.match(line.text)
     text = bare(bullet["text"]) if bullet else ""
     sided = role(text) and len(text.split()) <= HEADING_WORDS and not re.search(rf"[:=]|{DIGITS}\s?[A-Za-z%/]", text)
-    if bullet and len(text) <= LONGEST and (text.endswith(":") or sided):
+    counted = re.match(r"[0-9]{1,2}[.)]\s", line.text) and len(text.split()) <= HEADING_WORDS and not re.search(r"[0-9:=|,.!?]", text)
+    group = bool(bullet) and at + 1 < len(lines) and lines[at + 1].indent > line.indent and bool(_BULLET.match(below))
+    if group and not re.search(rf"[:=]|{DIGITS}\s?[A-Za-z%/]", text.rstrip(":")) and len(text) <= LONGEST:
+        return _heading(text, BULLET + line.indent, line), at + 1
+    alone = counted and not re.match(r"[0-9]{1,2}[.)]\s", below)
+    if bullet and len(text) <= LONGEST and (text.endswith(":") or sided or alone):
         return _heading(text, BULLET + line.indent, line), at + 1
     return None
 
@@ -134,13 +155,18 @@ def _heading(text: str, level: int, line: Line, weak: bool = False) -> Heading:
         level=level,
         number=line.number,
         weak=weak,
-        run=(run["number"] or run["ordinal"]).lower(),
+        run=run_of(run),
     )
+
+
+def run_of(found: re.Match[str]) -> str:
+    """The number of a run that `RUN` found, as it is written."""
+    return str(next(filter(None, found.groups()))).lower()
 
 
 def _said(words: str) -> str:
     """The one word for a side that a sentence has, "" where it has none, or words for both."""
-    if _MIXING.search(words) or re.search(r"[0-9]\s?(?:ms|us|µs|s|tok/s|req/s|%|x)\b", words):
+    if _MIXING.search(words) or _BOTH.search(words) or re.search(r"[0-9]\s?(?:ms|us|µs|s|tok/s|req/s|%|x)\b", words):
         return ""
     base, other = ([word for word in named if _says(words, word)] for named in SENTENCES)
     first = next((word for word in (*base, *other) if words.lower().startswith(word)), "")
@@ -222,7 +248,9 @@ class _Open:
         self._repeated, self._shared, self._adopted, self._settings = repeated, shared, adopted, settings
         self._side: Heading | None = None
         self._sections: list[Heading] = []
-        self._run, self._read, self._read_section = "", False, False
+        self._run, self._read = "", False
+        self._fresh: set[int] = set()
+        self._around: set[int] = set()
 
     def take(self, heading: Heading) -> None:
         """One heading more."""
@@ -236,6 +264,7 @@ class _Open:
             side = heading.text
         if side:
             self._close(heading.level, of_side=True)
+            self._around = {each.number for each in self._sections if each.number in self._fresh | self._around}
             self._side = Heading(text=side, level=heading.level, number=heading.number, weak=heading.weak)
             self._sections += [Heading(text=rest, level=heading.level + 1, number=heading.number)] if rest else []
             self._read = False
@@ -248,6 +277,7 @@ class _Open:
             self._side = None
         self._close(heading.level, of_side=False)
         self._sections.append(heading)
+        self._fresh.add(heading.number)
 
     def _again(self, heading: Heading) -> bool:
         return heading.text.casefold() in self._repeated
@@ -263,19 +293,26 @@ class _Open:
 
     def _close(self, level: int, *, of_side: bool) -> None:
         """Ends the sections that a heading of this level ends: those of its own level and below; of a side, those that stand inside the
-        last side alone."""
+        last side alone. What stands right above the first side, or this one, is around them, unless markdown says otherwise."""
         if of_side and self._side is not None:
             self._sections = [
-                each for each in self._sections if each.level < level or (each.number < self._side.number and each.level <= level)
+                each
+                for each in self._sections
+                if each.level < level
+                or (level >= BOLD and each.level >= BOLD and each.number in self._fresh | self._around)
+                or (each.number < self._side.number and (each.level <= level or bool(better(each.text) or unit_of(each.text))))
             ]
         elif of_side:
-            self._sections = [each for each in self._sections if each.level <= level or each.weak]
+            self._sections = [
+                each for each in self._sections if each.level <= level or each.weak or (level >= BOLD and each.number in self._fresh)
+            ]
         else:
             self._sections = [each for each in self._sections if each.level < level]
 
     def context(self, *, remark: bool) -> Context:
         """What holds here; a remark is no data."""
         self._read = self._read or not remark
+        self._fresh = self._fresh if remark else set()
         return Context(
             side=self._side.text if self._side else "",
             section=tuple(each.text for each in self._sections if not each.weak),

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from perfproof.importers.pasted_text.cells import DIGITS, UNIT, bare, cell, is_digits, unit_of
-from perfproof.importers.pasted_text.headings import RUN, SETTING, SETUP
+from perfproof.importers.pasted_text.headings import RUN, SETTING, SETUP, run_of
 from perfproof.importers.pasted_text.text_lines import Line
 from perfproof.model.base.quantities import known
 from perfproof.model.scenarios.metric_directions import better, better_in, word_set
@@ -45,14 +45,20 @@ _NAMED = re.compile(
     r"|[Pp]?[0-9.]{1,5}(?:th)?(?: percentile)? [^:=]{2,60}?)\s*(?P<mark>:|=|\s-\s|\s–\s|\t|\s{2})\s*(?P<rest>\S.*)$"
 )
 _PLAIN = re.compile(rf"^(?P<name>[^\W\d_][^:=.;|]{{1,60}}?)\s+(?P<rest>{DIGITS}\s*{UNIT})$")
-_FIELD = re.compile(r"(?<![\w.])(?P<key>[A-Za-z_][\w./%-]{0,40})=(?P<value>\"[^\"]*\"|[^\s,;]+)")
+_OF_SIDE = re.compile(r"^(?P<name>[^\W\d_][^:=.;|0-9]{1,40}?)\s+(?P<rest>[0-9]{1,9}[.,][0-9]{1,9})$")
+"""A side and its number, whose unit and metric stand above."""
+_FIELD = re.compile(r"(?<![\w.])(?P<key>[A-Za-z_][\w./%-]{0,40}(?:\([0-9.]{1,5}\))?)=(?P<value>\"[^\"]*\"|[^\s,;]+)")
 _LIST = re.compile(
     rf"^[\[(]?\s*(?P<first>{DIGITS})\s*(?P<unit>{UNIT})?(?:(?:\s*[,;/|]\s+|\s{{2,}}|\s){DIGITS}\s*(?P<last>{UNIT})?)+\s*[\])]?\s*(?P<all>{UNIT})?\.?$"
 )
 _PART = re.compile(rf"^(?P<before>[^\d]*?)\s*(?P<digits>{DIGITS})\s*(?P<after>[^\d(\[]*?)(?:\s*[(\[](?P<inside>[^()\[\]]*)[)\]])?\.?$")
 _ARROWED = re.compile(r"(?P<first>[\w~^#]+(?: \w+)?)\s*(?:→|->|=>)\s*(?P<second>[\w~^#]+(?: \w+)?)")
+OF_TWO = ("first of two", "second of two")
+"""The sides of two numbers beside each other, until a heading says whose they are."""
+_BETWEEN = re.compile(r"\s*(?:/|\||,|\bvs\.?|\bversus\b|\bthen\b)\s*")
 _COMMAS = re.compile(r"[,;]\s+|\s+\|\s+|\s+(?:and|vs\.?|versus)\s+")
 _REMARK = re.compile(r"^(?:mean|average|avg|median|about|approx\.?|of)\b")
+_INSIDE = re.compile(r"[(\[][^()\[\]]*[)\]]")
 _ODD = re.compile(r"^[~≈<>≤≥]?\s?-?[0-9]|^(?:inf|n/?a|nan|oom)\b", re.IGNORECASE)
 
 
@@ -64,13 +70,15 @@ def named_line(lines: Sequence[Line], at: int) -> tuple[Named, int] | None:
     if SETTING.match(text):
         return None
     found = _NAMED.match(text)
-    if not found or len(found["name"]) > LONGEST_NAME or "//" in found["rest"][:3]:
+    if not found or len(found["name"]) > LONGEST_NAME or found["name"].count("(") > found["name"].count(")") or "//" in found["rest"][:3]:
         plain = _PLAIN.match(text)
+        if (of_side := _OF_SIDE.match(text)) and role(of_side["name"]) in ("baseline", "candidate"):
+            return Named(values=(Value(name="", digits=of_side["rest"], side=of_side["name"]),), unread=(), number=lines[at].number), at + 1
         if not plain or better_in(plain["name"], unit_of(plain["rest"]) or "") is None or better(plain["name"]) is None:
             return None
         found = plain
     name, rest = found["name"].strip(), found["rest"].strip()
-    values = tuple(_sided(value) for value in _values(name, rest))
+    values = tuple(_sided(value) for value in values_of(name, rest))
     if SETUP.match(text) and cell(rest).kind == "words" and not any(value.side for value in values):
         return None
     if values:
@@ -84,19 +92,44 @@ def named_line(lines: Sequence[Line], at: int) -> tuple[Named, int] | None:
     return None
 
 
-def _values(name: str, rest: str) -> Iterator[Value]:
-    """The numbers behind a name."""
+def values_of(name: str, rest: str) -> Iterator[Value]:
+    """The numbers behind a name, "" for a line that has none."""
     found = cell(rest)
     if found.kind == "change":
         first, second = arrowed(name) or ("before", "after")
         yield Value(name=name, digits=found.before, unit=found.first_unit, side=first)
         yield Value(name=name, digits=found.digits, unit=found.unit, side=second)
+    elif found.kind == "versus" and role(name) and better(name) is None:
+        yield Value(name=name, digits=found.before, unit=found.first_unit)
+        yield Value(name="of", digits=found.digits, unit=found.unit, side=name)
+    elif found.kind == "versus":
+        one, other = next((sides for text in _INSIDE.findall(rest) if (sides := in_order(text))), OF_TWO)
+        yield Value(name=name, digits=found.before, unit=found.first_unit, side=one)
+        yield Value(name=name, digits=found.digits, unit=found.unit, side=other)
     elif _LIST.match(rest) and not is_digits(rest.strip("[]() .")) and (runs := list(_runs(name, rest))):
         yield from runs
-    elif found.kind == "value" and not re.search(rf"[,;]\s+{DIGITS}\s*[A-Za-z(]", rest):
+    elif found.kind == "value" and not re.search(rf"[,;]\s+{DIGITS}\s*[A-Za-z(]", _INSIDE.sub("", rest)):
         yield Value(name=name, digits=found.digits, unit=found.unit)
     else:
         yield from _several(name, rest)
+
+
+def in_order(text: str) -> tuple[str, str] | None:
+    """The sides that a heading names in the order of its numbers, "before / after" and "main vs. PR" too; None without any."""
+    if found := arrowed(text):
+        return found
+    for between in _BETWEEN.finditer(text):
+        one, other = (re.findall(r"[\w~^#]+", part) for part in (text[: between.start()], text[between.end() :]))
+        ways = [
+            (" ".join(one[-left:]), " ".join(other[:right]))
+            for left in (1, 2)
+            for right in (1, 2)
+            if len(one) >= left and len(other) >= right
+        ]
+        sides = next((way for way in ways if {role(side) for side in way} == {"baseline", "candidate"}), None)
+        if sides:
+            return sides
+    return None
 
 
 def arrowed(name: str) -> tuple[str, str] | None:
@@ -152,12 +185,17 @@ def _part(name: str, part: re.Match[str]) -> Value:
 
 def _sided(value: Value) -> Value:
     """A value whose name is a side's, or begins or ends with one."""
+    first, comma, rest = value.name.partition(", ")
+    if comma and (numbered := RUN.fullmatch(first)):
+        value = replace(value, name=rest, run=run_of(numbered))
     if value.side:
         return value
     ran = RUN.search(value.name)
-    name, run = (value.name[: ran.start()].strip(" ,:(-–—"), ran["number"] or ran["ordinal"]) if ran else (value.name, value.run)
+    name, run = (value.name[: ran.start()].strip(" ,:(-–—"), run_of(ran)) if ran else (value.name, value.run)
     for side, rest in split(name):
-        if better_in(rest, value.unit) is not None and better(rest) is not None:
+        if better_in(rest, value.unit or unit_of(rest)) is not None and (better(rest) is not None or unit_of(rest)):
+            return replace(value, name=rest, side=side, run=run)
+        if side in ("before", "after") and re.fullmatch(r"[a-z]\w*_\w+|[a-z]{3,20}", rest):
             return replace(value, name=rest, side=side, run=run)
     if role(name) and better(name) is None:
         return replace(value, name="", side=name, run=run)
@@ -170,8 +208,9 @@ def fields_line(lines: Sequence[Line], at: int) -> tuple[Named, int] | None:
     fields = {found["key"]: found["value"].strip('"') for found in _FIELD.finditer(text)}
     left = re.sub(r"[\s,;|\[\]()-]+", " ", _FIELD.sub(" ", text)).strip()
     named = left if role(left) else ""
-    if len(fields) < (1 if named else 2) or len(left.split()) > 2:
+    if len(fields) < (1 if named else 2) or len(left.split()) > 2 or any(role(key) in ("baseline", "candidate") for key in fields):
         return None
+    of_all = _FIELD.split(text)[0].strip(" .:-|") if not named and len(left.split()) == 1 else ""
     numbers = {key: value for key, value in fields.items() if cell(value).kind == "value"}
     side = next((value for key, value in fields.items() if key.lower() in SIDE_KEYS and key not in numbers), named)
     run = next((value for key, value in fields.items() if key.lower() in RUN_KEYS), "")
@@ -182,7 +221,13 @@ def fields_line(lines: Sequence[Line], at: int) -> tuple[Named, int] | None:
     if not metrics:
         return None
     values = tuple(
-        Value(name=", ".join([key, *cases]), digits=cell(fields[key]).digits, unit=cell(fields[key]).unit, side=side, run=run)
+        Value(
+            name=", ".join([*([of_all] if of_all else []), key, *cases]),
+            digits=cell(fields[key]).digits,
+            unit=cell(fields[key]).unit or unit_of(key),
+            side=side,
+            run=run,
+        )
         for key in metrics
     )
     return Named(values=values, unread=(), number=lines[at].number), at + 1

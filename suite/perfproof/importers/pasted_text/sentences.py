@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from perfproof.importers.pasted_text.cells import UNIT
 from perfproof.model.base import numerals
 from perfproof.model.base.quantities import changes, converted, known, scale
-from perfproof.model.scenarios.metric_directions import NOUNS
+from perfproof.model.scenarios.metric_directions import NOUNS, better_in
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,10 +48,12 @@ _DOUBT = re.compile(
     r"(?i)\b(?:rang\w+|var(?:y|ies|ied|ying)|between|could|would|might|should|may|expect\w*|not|target|goal|budget|revert\w*"
     r"|roll\w* back|undo\w*|limit|up to|at least)\b|n't\b|\?"
 )
+_BY = re.compile(r"(?i)\s*\bby (?:about |around |roughly |[~≈]\s?)?[0-9][0-9.,]*\s?(?:%|percent|x|×)(?!\w)")
+"""How much something changed: a claim."""
 _NOUN = "|".join(
     sorted((re.escape(noun).replace(r"\ ", r"[\s-]+") for noun in NOUNS if noun not in ("score", "failed", "times")), key=len, reverse=True)
 )
-_METRIC = re.compile(
+METRIC = re.compile(
     rf"(?i)\b(?P<label>(?:(?:mean|median|average|avg\.?|p\d\d?(?:\.\d)?|total|output|input|request|token|inter-token|end-to-end|prefill|decode|step|round|peak|startup|generation|kernel|scheduling|queu(?:e|e?ing))\s+){{0,4}}"
     rf"(?:{_NOUN}))\b"
 )
@@ -60,17 +62,34 @@ _FROM_TO = re.compile(
     rf"(?i)(?<![\w.,#-])(?:(?P<from>\bfrom)\s+)?(?P<before>{_DIGITS})(?:\s?{UNIT})?\s*(?P<to>->|→|=>|\bto\b|\bvs\.?|\bversus\b)\s*"
     rf"(?P<after>{_DIGITS})\s?(?P<unit>{UNIT})(?![\w/])"
 )
+_WENT = re.compile(
+    rf"(?i)(?:^|[,;:]\s+|\band\s+)[`\"']?(?P<label>[^\W\d_][^,;:.()]{{2,60}}?)[`\"']?\s+(?:(?:went|is|came|goes|got) (?:down|up)"
+    rf"|(?:got|is|became|gets) (?:slower|faster|smaller|bigger|larger|better|worse|shorter|longer),?|went|fell|falls"
+    rf"|dropp?(?:ed|s)|rose|rises"
+    rf"|grew|grows|shrank|shrinks|climbed|jumped|improved|increased|decreased|(?:was |is )?reduced|(?:was |is )?cut)\s+from\s+"
+    rf"(?P<before>{_DIGITS})(?:\s?(?P<unit>{UNIT}))?\s+to\s+(?P<after>{_DIGITS})\s?(?P<other>{UNIT})(?![\w/])"
+)
+_NOW_AND_THEN = re.compile(
+    rf"(?i)(?<![\w.,#-])(?P<after>{_DIGITS})\s?(?P<unit>{UNIT})?\s*[,(]\s*(?:it\s+)?(?:was|(?:down|up) from|previously|formerly"
+    rf"|before(?: it was)?|instead of|compared (?:to|with)|used to be)\b:?\s*(?P<before>{_DIGITS})\s?(?P<late>{UNIT})(?![\w/])"
+)
+_TAKES = re.compile(r"(?i)\b(?P<what>[a-z][\w-]+) (?:took|takes|needs|needed|lasted|lasts)\b")
+_LEADING = re.compile(r"(?i)^(?:(?:and|but|while|the|our|my|its)\s+)+")
 LONGEST_QUOTED = 80
 
 
 def read(text: str) -> list[Said]:
     """What the sentences of a text say; nothing of a metric of which two of them say different things."""
+    text = _BY.sub("", text)
     found = [Said(metric=one.metric, before=one.before, after=one.after, unit=one.unit) for one in changes(text)]
     sentences = _END.split(_BULLET.sub("\n\n", text))
     by = numerals.convention([each["digits"].rstrip(",") for each in _QUANTITY.finditer(text)])
     if by != "mixed":
         found += [one for sentence in sentences for one in _compared(sentence, by)]
         found += _told_apart(sentences, by)
+        known_ = {(one.before, one.after) for one in found}
+        found += [one for sentence in sentences for one in _was(sentence, by)]
+        found += [one for sentence in sentences for one in _went(sentence, by) if (one.before, one.after) not in known_]
     first: dict[str, Said] = {}
     for one in found:
         first.setdefault(one.metric.casefold(), one)
@@ -94,10 +113,54 @@ def unread(text: str, found: Sequence[Said]) -> list[str]:
     return odd
 
 
+def _went(sentence: str, by: numerals.Convention) -> Iterator[Said]:
+    """What a sentence says to have gone from one number to another, whatever it is: "compiling a schema fell from 21 ms to 340 us"."""
+    for found in _WENT.finditer(sentence):
+        texts = [found["before"].rstrip(","), found["after"].rstrip(",")]
+        unit = found["unit"] or found["other"]
+        if _DOUBT.search(sentence) or not known(unit) or not all(map(numerals.is_number, texts)) or numerals.doubtful(texts):
+            continue
+        before, after = (numerals.value(text, by) for text in texts)
+        same = converted(after, found["other"], unit)
+        if same is not None:
+            yield Said(metric=" ".join(_LEADING.sub("", found["label"]).split()), before=before, after=same, unit=unit)
+
+
+def _was(sentence: str, by: numerals.Convention) -> Iterator[Said]:
+    """What a sentence says of now and then, in that order: "p95 is now 622 ms, down from 701 ms", "41 req/s (was 37 req/s)"."""
+    begin = 0
+    for found in _NOW_AND_THEN.finditer(sentence):
+        words, begin = sentence[begin : found.start()], found.end()
+        texts = [found["after"].rstrip(","), found["before"].rstrip(",")]
+        unit = found["unit"] or found["late"] or ""
+        metrics = [match["label"] for match in METRIC.finditer(words)]
+        if not known(unit) or not all(map(numerals.is_number, texts)) or numerals.doubtful(texts) or _DOUBT.search(words):
+            continue
+        label = metrics[-1] if metrics else _before_colon(words) or (unit if "/" in unit else "")
+        after, before = (numerals.value(text, by) for text in texts)
+        same = converted(after, found["unit"] or unit, found["late"] or unit)
+        if label and same is not None and better_in(label, unit) is not None:
+            yield Said(metric=" ".join(label.split()), before=before, after=same, unit=found["late"] or unit)
+
+
+def _taken(words: str) -> str:
+    """The time that something takes: "the run takes" is "run time"."""
+    found = _TAKES.search(words)
+    return f"{found['what']} time" if found else ""
+
+
+def _before_colon(words: str) -> str:
+    """The name that ends right here with a colon: "Cold start: "."""
+    found = re.search(r"(?:^|[.;!?,]\s+)(?P<name>[^\W\d_][\w ()/-]{1,40}?)\s*:\s*$", words)
+    return found["name"] if found else ""
+
+
 def _compared(sentence: str, by: numerals.Convention) -> Iterator[Said]:
     """A sentence with one metric, two numbers of its kind, and words for whose they are."""
     numbers = _quantities(sentence)
-    metrics = list(dict.fromkeys(match["label"].lower() for match in _METRIC.finditer(sentence)))
+    metrics = list(dict.fromkeys(match["label"].lower() for match in METRIC.finditer(sentence)))
+    named = "" if metrics or len(numbers) != 2 else _before_colon(sentence[: numbers[0].start()]) or _taken(sentence)
+    metrics = [named] if named and better_in(named, numbers[0]["unit"]) else metrics
     if len(numbers) != 2 or len(metrics) != 1 or _DOUBT.search(sentence):
         return
     first, second = numbers
@@ -108,7 +171,7 @@ def _compared(sentence: str, by: numerals.Convention) -> Iterator[Said]:
     if sides is None:
         return
     before, after = (first, second) if sides == "baseline first" else (second, first)
-    said = _fitting(_METRIC.search(sentence), before, after, by)
+    said = _fitting(METRIC.search(sentence), before, after, by, named)
     if said:
         base, other = _BASE.search(sentence), _OTHER.search(sentence)
         yield replace(said, sides=(base["word"] if base else "before", other["word"].strip() if other else "after"))
@@ -140,21 +203,61 @@ def _side(words: str) -> str:
 
 
 def _told_apart(sentences: Sequence[str], by: numerals.Convention) -> Iterator[Said]:
-    """Two sentences of one metric with a number each, one for either side."""
-    ones: dict[tuple[str, str], re.Match[str]] = {}
-    labels: dict[str, re.Match[str]] = {}
+    """Sentences of one side each, which name the same metrics: "On main TTFT is 45 ms. With this PR it is 41 ms"."""
+    ones: dict[tuple[str, str], _Told] = {}
+    last: Sequence[_Told] = ()
     for sentence in sentences:
-        numbers, metrics, side = _quantities(sentence), list(_METRIC.finditer(sentence)), _side(sentence)
-        if len(numbers) == 1 and len(metrics) == 1 and side and not _DOUBT.search(sentence):
-            key = " ".join(metrics[0]["label"].lower().split())
-            if (key, side) in ones:
+        side = _side(sentence)
+        if not side or _DOUBT.search(sentence):
+            continue
+        own = _metrics_of(sentence, side, last)
+        for told in own:
+            if (told.key, side) in ones:
                 return
-            ones[key, side], labels[key] = numbers[0], metrics[0]
-    for key, label in labels.items():
+            ones[told.key, side] = told
+        last = own
+    for key in dict.fromkeys(key for key, _ in ones):
         base, other = ones.get((key, "baseline")), ones.get((key, "candidate"))
-        said = _fitting(label, base, other, by) if base and other else None
-        if said:
-            yield said
+        said = _fitting(base.metric, base.number, other.number, by, base.label) if base and other else None
+        if said and base and other:
+            yield replace(said, sides=(base.word or "before", other.word or "after"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Told:
+    """One number of a sentence of one side: its metric's name and noun (None where its verb or its unit says it), and the side's word."""
+
+    label: str
+    metric: re.Match[str] | None
+    number: re.Match[str]
+    word: str
+
+    @property
+    def key(self) -> str:
+        return " ".join(self.label.lower().split())
+
+
+def _metrics_of(sentence: str, side: str, last: Sequence[_Told]) -> list[_Told]:
+    """The numbers of a sentence, each with the metric before it, right behind it, or of the last sentence; [] where one has none."""
+    numbers = _quantities(sentence)
+    word = next((found["word"].strip() for found in [(_BASE if side == "baseline" else _OTHER).search(sentence)] if found), "")
+    told, begin = [], 0
+    for at, number in enumerate(numbers):
+        end = numbers[at + 1].start() if at + 1 < len(numbers) else len(sentence)
+        before = list(METRIC.finditer(sentence, begin, number.start()))
+        behind = re.match(r"\s+(?:of\s+)?(?:the\s+|mean\s+)?", sentence[number.end() : end])
+        metric = before[-1] if before else METRIC.match(sentence, number.end() + (behind.end() if behind else 0), end)
+        taken = _taken(sentence[begin : number.start()])
+        same = [one for one in last if scale(one.number["unit"])[0] == scale(number["unit"])[0]]
+        rate = "/" in number["unit"]
+        label = metric["label"] if metric else taken or (same[0].label if len(same) == 1 else number["unit"] if rate else "")
+        if not label:
+            return []
+        told.append(
+            _Told(label=label, metric=metric or (same[0].metric if len(same) == 1 and not taken else None), number=number, word=word)
+        )
+        begin = metric.end() if metric and metric.start() > number.start() else number.end()
+    return told
 
 
 def _quantities(sentence: str) -> list[re.Match[str]]:
@@ -162,16 +265,19 @@ def _quantities(sentence: str) -> list[re.Match[str]]:
     return [match for match in _QUANTITY.finditer(sentence) if known(match["unit"]) and match["unit"] not in ("B", "min")]
 
 
-def _fitting(metric: re.Match[str] | None, before: re.Match[str], after: re.Match[str], by: numerals.Convention) -> Said | None:
-    """Both numbers in the unit of the first, where that is one of what the metric is."""
+def _fitting(
+    metric: re.Match[str] | None, before: re.Match[str], after: re.Match[str], by: numerals.Convention, label: str = ""
+) -> Said | None:
+    """Both numbers in the unit of the first, where that is one of what the metric is; `label` is its name where no noun is."""
     texts = [match["digits"].rstrip(",") for match in (before, after)]
-    if metric is None or not all(map(numerals.is_number, texts)) or numerals.doubtful(texts):
+    if (metric is None and not label) or not all(map(numerals.is_number, texts)) or numerals.doubtful(texts):
         return None
-    kind = NOUNS.get(" ".join(re.sub(r"[\s-]+", " ", metric["label"].lower()).split()[-1:]), ("", ""))[1]
+    noun = re.sub(r"[\s-]+", " ", metric["label"].lower()).split()[-1:] if metric else []
+    kind = NOUNS.get(" ".join(noun), ("", ""))[1]
     dimension = scale(before["unit"])[0]
     fits = {"time": dimension.startswith("time"), "rate": "/time" in dimension, "memory": dimension == "bytes", "share": dimension == "%"}
     values = [numerals.value(text, by) for text in texts]
     same = converted(values[1], after["unit"], before["unit"])
     if same is None or not fits.get(str(kind), True) or (dimension == "%" and kind != "share"):
         return None
-    return Said(metric=" ".join(metric["label"].split()), before=values[0], after=same, unit=before["unit"])
+    return Said(metric=" ".join((label or (metric["label"] if metric else "")).split()), before=values[0], after=same, unit=before["unit"])

@@ -9,16 +9,18 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from perfproof.importers.pasted_text import headings, named_values
-from perfproof.importers.pasted_text.client_blocks import Block, json_block, serving_block
-from perfproof.importers.pasted_text.client_setup import Setup, setup_line
+from perfproof.importers.pasted_text import headings, inline_values, named_values
+from perfproof.importers.pasted_text.clients.client_blocks import Block, json_block, serving_block
+from perfproof.importers.pasted_text.clients.client_setup import Setup, setup_line
+from perfproof.importers.pasted_text.clients.json_values import Structure, structure
+from perfproof.importers.pasted_text.clients.timing_blocks import google_benchmark, hyperfine_block
 from perfproof.importers.pasted_text.headings import Heading
 from perfproof.importers.pasted_text.named_values import Named
 from perfproof.importers.pasted_text.tables import table_shapes
 from perfproof.importers.pasted_text.tables.benchstat_tables import benchstat_table
 from perfproof.importers.pasted_text.tables.table_shapes import Table
 from perfproof.importers.pasted_text.text_lines import Line
-from perfproof.importers.pasted_text.timing_blocks import hyperfine_block
+from perfproof.model.scenarios.side_names import role
 
 MOST_ITEMS = 50_000
 
@@ -31,18 +33,23 @@ class Sentence:
     number: int
 
 
-Data = Heading | Table | Block | Named | Sentence
+Data = Heading | Table | Block | Structure | Named | Sentence
 Item = Data | Setup
 Found = tuple[Item, int] | None
 """What stands at a place, and the place after it."""
-_COMMAND = re.compile(r"(?:^|\s)--[A-Za-z][\w-]*(?:[= ]|$)|^\$\s|^(?:export|pip|uv|git|cd|python3?|VLLM_[A-Z_]+=\S+)\s")
+_COMMAND = re.compile(r"(?:^|\s)--[A-Za-z][\w-]*(?:[= `]|$)|^\$\s|^(?:export|pip|uv|git|cd|python3?|VLLM_[A-Z_]+=\S+)\s")
 _LOG = re.compile(
     r"(?i)^(?:\(\w+ pid=\d+\)\s*)?(?:INFO|WARNING|DEBUG|ERROR)\b[: ]|^namespace\(|\d+%\|[^|]*\||\bit/s\]|\bs/it\]|^warming up"
     r"|^starting (?:initial|main)"
     r"|^initial test run|^profiling iterations|^burstiness factor|^processed prompts|^benchmarking\b.*\.\.\.$"
-    r"|^(?:traffic request rate|maximum request concurrency): *(?:inf|none)\b|^rendering prompts|^adding requests|^capturing\b"
+    r"|^(?:traffic request rate|maximum request concurrency): *(?:inf|none)\b|^rendering prompts|^adding requests"
+    r"|^capturing\b|^load average:"
 )
 """Lines that clients and servers print of themselves: commands, logs, progress bars."""
+
+
+_OF_SIDE = re.compile(r"(?:\s#\s*|\()([^()#]{2,40})\)?\W*$")
+"""What a command says behind it of whose it is."""
 
 
 def items_of(lines: Sequence[Line]) -> list[Item]:
@@ -70,6 +77,15 @@ def _without_settings(lines: Sequence[Line]) -> list[Line]:
     return [line for line in lines if line.number not in ways or len(values[ways[line.number]]) > 1]
 
 
+def _command_of_side(lines: Sequence[Line], at: int) -> tuple[Heading, int] | None:
+    """A command behind which stands whose it is: `vllm serve m --flag` (main)."""
+    text = lines[at].text
+    found = _OF_SIDE.search(text)
+    if not found or role(found[1]) not in ("baseline", "candidate") or text.startswith("|") or headings.SETTING.match(text):
+        return None
+    return (Heading(text=found[1].strip(), level=headings.BOLD, number=lines[at].number), at + 1) if _COMMAND.search(text) else None
+
+
 def _noise(lines: Sequence[Line], at: int) -> tuple[None, int] | None:
     text = lines[at].text
     plain = text.strip("*_`#> ")
@@ -89,17 +105,20 @@ def _sentence(lines: Sequence[Line], at: int) -> Found:
 
 _SHAPES: tuple[Callable[[Sequence[Line], int], tuple[Item | None, int] | None], ...] = (
     serving_block,
+    structure,
     json_block,
     hyperfine_block,
+    google_benchmark,
     benchstat_table,
     table_shapes.barred_table,
+    _command_of_side,
     setup_line,
     _noise,
     table_shapes.separated_table,
     table_shapes.aligned_table,
     named_values.fields_line,
     headings.marked_heading,
-    named_values.named_line,
+    inline_values.named_line,
     headings.plain_heading,
     _sentence,
 )

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import html
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
 
+from perfproof.importers.pasted_text import timing_lines
 from perfproof.importers.pasted_text.cells import DIGITS, UNIT, unit_of
 from perfproof.model.base.errors import BadInput
 from perfproof.model.base.quantities import known
-from perfproof.model.scenarios.metric_directions import better_in
+from perfproof.model.scenarios import foreign_words
+from perfproof.model.scenarios.metric_directions import better_in, word_set
+from perfproof.model.scenarios.side_names import role
 
 LARGEST_FILE = 10_000_000
 LONGEST_LINE = 4_000
@@ -22,11 +27,21 @@ _BETWEEN_TAGS = re.compile(r"(?i)\s+(?=</?t(?:r|h|d|head|body|able)\b)")
 _ROW = re.compile(
     r"(?is)(?:</?t(?:head|body)\b[^>]*>)*<tr\b[^>]*>(?P<cells>.*?)(?=<tr\b|</t(?:r|head|body|able)\b|$)(?:</tr\s*>)?(?:</?t(?:head|body)\b[^>]*>)*"
 )
-_CELL = re.compile(r"(?i)<t[hd]\b[^>]*>")
+_CELL = re.compile(r"(?is)(?P<tag><t[hd]\b[^>]*>)(?P<text>.*?)(?=<t[hd]\b|$)")
+_HEAD = "\x01"
+"""The mark of a head's row, until all of its rows are known."""
+_HEAD_ROWS = re.compile(rf"(?:\s*{_HEAD}[^\n]*)+")
 _SUMMARY = re.compile(r"(?i)<summary\b[^>]*>(.*?)</summary\s*>", re.DOTALL)
 _HEADER = re.compile(r"(?is)<h([1-6])\b[^>]*>(.*?)</h\1\s*>")
 _BOLD = re.compile(r"(?i)</?(?:b|strong)\s*>")
 _TAG = re.compile(r"</?[A-Za-z][A-Za-z0-9]{0,15}(?:\s[^<>]{0,200})?/?>")
+_ELEMENT = re.compile(r"<(?P<name>[A-Za-z][\w-]{0,40})\s(?P<fields>[^<>]{0,2000}?=\s?\"[^<>]{0,2000}?)\s*/?>")
+"""An element of XML with its attributes."""
+_HTML = word_set(
+    "a abbr b blockquote body br caption center code col colgroup del details div em font g h1 h2 h3 h4 h5 h6 head hr html i img ins "
+    "kbd li link meta ol p path picture pre q rect s samp script section small source span strike strong style sub summary sup svg "
+    "table tbody td text tfoot th thead title tr tt u ul var video"
+)
 _FENCE = re.compile(r"^\s*(?:```|~~~)\s*(?P<language>\w*)")
 _CLOCK = r"\[?(?:[0-9]{4}-[0-9]{2}-[0-9]{2}[ T])?[0-9]{1,2}:[0-9]{2}(?::[0-9]{2})?(?:\s?[AaPp][Mm])?\]?"
 _SPOKEN = re.compile(rf"^\s*{_CLOCK}\s+[\w.@-]{{1,30}}(?: [\w.@-]{{1,20}})?:\s+")
@@ -37,8 +52,31 @@ LEAST_SPOKEN = 2
 _OUTPUTS = (".txt", ".log", ".out", ".md", ".csv", ".tsv")
 """Files that hold what a run printed, whose diff has a before and an after."""
 _UNDERSCORED = re.compile(r"(?<![\w.])[1-9][0-9]{0,2}(?:_[0-9]{3})+(?!\w)")
+_JOINED = re.compile(r"(?<=[0-9])[\u00a0\u2009\u202f](?=[0-9]{3}(?![0-9]))")
+"""A blank that never parts two numbers."""
 _THOUSANDS = re.compile(r"(?<=[0-9])\s?(?P<mark>[kKM])\s+(?=(?:tok\w*|req\w*|op|ops|it|iters?|steps?)(?:/|\s+per\s)s)")
-_SIGNS = str.maketrans({"−": "-", "‒": "-", "\u00ad": None, "ǀ": "|", "｜": "|"})
+_SIGNS = str.maketrans({**dict.fromkeys("█▇▆▅▄▃▂▁▏▎▍▌▋▊▉░▒▓■▬", " "), "−": "-", "‒": "-", "\u00ad": None, "ǀ": "|", "｜": "|"})
+_WIDE = {"：": ": ", "，": ", ", "；": "; ", "。": ". ", "（": " (", "）": ") ", "、": ", ", "【": "[", "】": "]", "　": " "}
+_WIDE_SIGNS = re.compile("[" + "".join(_WIDE) + "\uff05\uff0b-\uff0f\uff10-\uff19\uff1d\uff21-\uff3a\uff41-\uff5a\uff5e]")
+_HOURS, _MINUTES, _SECONDS = (
+    r"[0-9]{1,3}\s?(?:h|hrs?|hours?)",
+    r"[0-9]{1,3}\s?(?:m|mins?|minutes?)",
+    r"[0-9]{1,2}(?:\.[0-9]{1,9})?\s?(?:s|secs?|seconds?)",
+)
+_LASTED = re.compile(rf"(?<![\w.:,-])(?:{_HOURS}\s?{_MINUTES}(?:\s?{_SECONDS})?|{_MINUTES}\s?{_SECONDS})(?![\w/])")
+"""A time of several units: 1m 23.4s, 2 h 5 min."""
+_JIRA = re.compile(r"^\|\|.*\|\|$")
+_LATEX_ROW = re.compile(r"^(?P<cells>[^&]*(?<!\\)&.*?)\s*\\\\\s*(?:\\hline|\[[^\]]*\])?\s*$")
+_LATEX_RULE = re.compile(r"^\s*\\(?:toprule|midrule|bottomrule|hline|cmidrule\S*|begin\{.*|end\{.*|centering|caption\{.*|label\{.*)\s*$")
+_LOGGED = re.compile(
+    r"^(?:\(\w{1,40} pid=[0-9]+\)\s*)?(?:\[?[0-9][0-9T:., /+Z-]{5,30}\]?\s+)?\[?(?:INFO|WARNING|WARN|DEBUG|ERROR)\]?(?:\s*[:|-])?\s+"
+    r"(?:[0-9][0-9T:., -]{4,25}\s+)?(?:\[[\w./:-]{1,60}\]:?\s*)?"
+    r"(?:[A-Za-z_][\w.]{0,40}(?::[0-9]+)?(?::|\s[-–|])\s+(?=\S+.*[:=]))?(?P<text>\S.*)$"
+)
+"""A line of a program's log, and what it says."""
+_FIELDS = re.compile(r"^(?:[\w.-]{1,40}\s)?[A-Za-z_][\w./-]{0,40}=\S+(?:[\s,;]+[A-Za-z_][\w./-]{0,40}=\S+)*\s*$")
+"""Words that are `key=value` alone."""
+_SIDE_FIELD = re.compile(r"(?i)\b(?:side|branch|build|arm|variant|version|label|impl|config)=[\"']?(?P<side>[\w./-]+)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +108,7 @@ def load(path: Path) -> str:
 
 def lines_of(text: str) -> list[Line]:
     """The lines in their order; a fence is an empty one, diffs of code are left out."""
-    plain = _plain(text).splitlines()
+    plain = _without_prefixes([line for line in _plain(text).splitlines() if not _LATEX_RULE.match(line)])
     spoken = sum(bool(_SPOKEN.match(raw)) for raw in plain) >= LEAST_SPOKEN
     found, diff = [], ""
     for number, raw in enumerate(plain, 1):
@@ -80,7 +118,7 @@ def lines_of(text: str) -> list[Line]:
         line = _QUOTE.sub("", raw)[:LONGEST_LINE]
         line = _SPOKEN.sub("", line) if spoken else line
         line = line if "\t" in line else line.expandtabs(4)
-        stripped = line.strip(" ") if "\t" in line.strip() else line.strip()
+        stripped = _barred(line.strip(" ") if "\t" in line.strip() else line.strip())
         if fence := _FENCE.match(line):
             diff = "of output" if fence["language"].lower() in ("diff", "patch") and not diff else ""
             found.append(Line(text="", indent=0, number=number))
@@ -88,8 +126,24 @@ def lines_of(text: str) -> list[Line]:
         diff = "of code" if diff and _of_code(stripped) else diff
         if diff != "of code":
             stripped = _side_of_diff(stripped) if diff else stripped
-            found.append(Line(text=_numbers(stripped), indent=len(line) - len(line.lstrip()), number=number))
+            found.append(Line(text=timing_lines.told(_commented(_numbers(stripped))), indent=len(line) - len(line.lstrip()), number=number))
     return found
+
+
+def _without_prefixes(plain: Sequence[str]) -> Sequence[str]:
+    """The lines; of a log whose own words name sides, or which has fields below headings of sides, what each line says."""
+    logged = [_LOGGED.match(raw.strip()) for raw in plain]
+    sided = any(
+        found
+        and (
+            role(re.split(r"[:=]", found["text"], maxsplit=1)[0].strip(" -#*[]"))
+            or ((own := _SIDE_FIELD.search(found["text"])) and role(own["side"]))
+        )
+        for found in logged
+    )
+    headed = any(not found and role(raw.strip(" :#*[]=-")) in ("baseline", "candidate") for raw, found in zip(plain, logged, strict=True))
+    fields = headed and any(found and _FIELDS.match(found["text"]) for found in logged)
+    return [found["text"] if found else raw for raw, found in zip(plain, logged, strict=True)] if sided or fields else plain
 
 
 def _of_code(text: str) -> bool:
@@ -99,23 +153,59 @@ def _of_code(text: str) -> bool:
 
 
 def _side_of_diff(text: str) -> str:
-    """A line of a diff with its side: a metric that was taken away was before. A setting is of no side."""
-    words = re.match(rf"(?P<sign>[-+])\s*(?P<text>(?P<name>[A-Za-z][^:=]{{0,80}}?)\s*[:=]\s*(?:{DIGITS})\s*(?P<unit>{UNIT})?.*)", text)
-    if not words or not (better_in(words["name"], words["unit"] or "") or unit_of(words["name"]) or known(words["unit"] or "")):
+    """A line of a diff with its side: a metric that was taken away was before. A setting, a whole number without a unit, is of no side."""
+    words = re.match(
+        rf"(?P<sign>[-+])\s*(?P<text>(?P<name>[A-Za-z][^:=]{{0,80}}?)\s*[:=]\s*(?P<digits>{DIGITS})\s*(?P<unit>{UNIT})?.*)", text
+    )
+    if not words or not (
+        "." in words["digits"] or better_in(words["name"], words["unit"] or "") or unit_of(words["name"]) or known(words["unit"] or "")
+    ):
         return text
     return f"{'before' if words['sign'] == '-' else 'after'} {words['text']}"
 
 
 def _numbers(text: str) -> str:
-    """A line whose numbers have no underscores between thousands, and whose thousands of a rate stand in its unit: "4.5 ktok/s"."""
+    """A line whose numbers have no underscores between thousands, whose thousands of a rate stand in its unit ("4.5 ktok/s"), and whose
+    times are of one unit."""
+    text = _LASTED.sub(_in_seconds, foreign_words.units(_JOINED.sub("", text)))
     return _THOUSANDS.sub(r" \g<mark>", _UNDERSCORED.sub(lambda found: found[0].replace("_", ""), text))
+
+
+def _in_seconds(lasted: re.Match[str]) -> str:
+    """A time of several units in seconds: "1m 23.4s" is "83.4 s"."""
+    parts = {letters[0]: Decimal(digits) for digits, letters in re.findall(r"([0-9.]+)\s?([a-z]+)", lasted[0])}
+    return f"{parts.get('h', 0) * 3600 + parts.get('m', 0) * 60 + parts.get('s', Decimal())} s"
+
+
+def _commented(text: str) -> str:
+    """A value of YAML whose comment is its unit, or says something of it: "mean_ttft: 133.8  # ms"."""
+    found = re.fullmatch(rf"(?P<value>[\"'\w.%/ -]+:\s*{DIGITS})\s+#\s*(?P<comment>.+)", text)
+    if not found:
+        return text
+    unit = re.match(rf"(?P<unit>{UNIT})(?P<rest>[\s,;].*)?$", found["comment"])
+    known_ = bool(unit and known(unit["unit"]))
+    return f"{found['value']} {found['comment'] if known_ else '(' + found['comment'].strip('()') + ')'}"
+
+
+def _barred(text: str) -> str:
+    """A row of a table in the markup of Jira or LaTeX as a row of bars."""
+    if _JIRA.match(text):
+        return text.replace("||", "|")
+    if not (row := _LATEX_ROW.match(text)):
+        return text
+    wide = re.sub(r"\\multicolumn\{([0-9])\}\{[^{}]*\}\{([^{}]*)\}", lambda found: found[2] + " &" * (int(found[1]) - 1), row["cells"])
+    plain = re.sub(r"\\(?:textbf|textit|texttt|emph|mathbf|text)\{([^{}]*)\}", r"\1", wide.replace("{,}", ",").replace("\\pm", "±"))
+    plain = re.sub(r"\\([%&_#$])", r"\1", plain.replace("\\&", "and").replace("$", ""))
+    return "| " + " | ".join(cell.strip(" {}") for cell in plain.split("&")) + " |"
 
 
 def _plain(text: str) -> str:
     """The text with markup of HTML told in that of markdown."""
-    text = _INVISIBLE.sub("", _ESCAPES.sub("", text)).translate(_SIGNS)
+    text = _INVISIBLE.sub("", _ESCAPES.sub("", text.replace(_HEAD, ""))).translate(_SIGNS)
+    text = _WIDE_SIGNS.sub(lambda found: _WIDE.get(found[0]) or chr(ord(found[0]) - 0xFEE0), text)
     if "<" not in text:
         return text
+    text = _ELEMENT.sub(lambda found: found[0] if found["name"].lower() in _HTML else f"\n{found['name']} {found['fields']}", text)
     text = _NICKNAME.sub(r"\g<clock> \g<name>:", text)
     text = _SUMMARY.sub(lambda found: f"\n\n##### {_bare(found[1])}\n\n", text)
     text = _HEADER.sub(lambda found: f"\n\n{'#' * int(found[1])} {_bare(found[2])}\n\n", text)
@@ -130,4 +220,36 @@ def _tables(text: str) -> str:
     """Rows of HTML as rows of bars."""
     if not re.search(r"(?i)<tr\b", text):
         return text
-    return _ROW.sub(lambda row: f"\n| {' | '.join(map(_bare, _CELL.split(row['cells'])[1:]))} |", _BETWEEN_TAGS.sub("", text))
+    rows = _ROW.sub(_Rows().barred, _BETWEEN_TAGS.sub("", text))
+    return _HEAD_ROWS.sub(lambda heads: heads[0].replace(_HEAD, "|") + "\n| --- | --- |", rows)
+
+
+class _Rows:
+    """The rows of a table one after another, with the cells that go on from rows above."""
+
+    def __init__(self) -> None:
+        self._above: dict[int, tuple[int, str]] = {}
+
+    def barred(self, row: re.Match[str]) -> str:
+        """A row of bars; that of a head begins with a mark."""
+        cells: list[str] = []
+        for cell in _CELL.finditer(row["cells"]):
+            self._go_on(cells)
+            text, down, across = _bare(cell["text"]), *(_spans(cell["tag"], way) for way in ("row", "col"))
+            for text_, _ in zip((text, *[""] * (across - 1)), range(across), strict=True):
+                self._above |= {len(cells): (down - 1, text_)} if down > 1 else {}
+                cells.append(text_)
+        self._go_on(cells)
+        head = bool(re.search(r"(?i)<th\b", row["cells"])) and not re.search(r"(?i)<td\b", row["cells"])
+        return f"\n{_HEAD if head else '|'} {' | '.join(cells)} |"
+
+    def _go_on(self, cells: list[str]) -> None:
+        while (left := self._above.pop(len(cells), None)) is not None:
+            self._above |= {len(cells): (left[0] - 1, left[1])} if left[0] > 1 else {}
+            cells.append(left[1])
+
+
+def _spans(tag: str, way: str) -> int:
+    """How many rows or columns a cell is wide."""
+    found = re.search(rf"(?i)\b{way}span\s*=\s*[\"']?([0-9]{{1,2}})", tag)
+    return max(int(found[1]), 1) if found else 1

@@ -21,6 +21,7 @@ _TIMES = {
     **dict.fromkeys(("hr", "hour", "hours"), 3600.0),
 }
 _BYTES = {"B": 1.0, "KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30, "TiB": 2.0**40, "kB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12}
+_BYTES |= {unit.lower(): size for unit, size in _BYTES.items() if unit != "B"}
 _WORDS = {
     **dict.fromkeys(("tok", "toks", "token", "tokens"), "tok"),
     **dict.fromkeys(("req", "reqs", "request", "requests"), "req"),

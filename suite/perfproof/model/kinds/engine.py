@@ -60,6 +60,11 @@ class EngineWorkload(Workload):
     def most_blocks(self, looked: int) -> int:
         return PROCESSES
 
+    def counted_once(self, case: str) -> Mapping[str, Any]:
+        feature = case_feature(case)
+        requests = [size for size in self.cells.get(feature, ()) if case.endswith(f", {size} requests")]
+        return {"features": [feature], "requests": requests} if requests else {}
+
 
 class EngineDoc(WorkloadDoc):
     kind: Literal["engine"]

@@ -69,6 +69,9 @@ class MicroWorkload(Workload):
             return self
         return dataclasses.replace(self, parameters={**self.parameters, "rounds": 1, "warmup_rounds": 0})
 
+    def counted_once(self, case: str) -> Mapping[str, Any]:
+        return {"parameters": {**self.parameters, "rounds": 1}} if self.files is None else {}
+
     def kept(self, document: dict[str, Any]) -> dict[str, Any]:
         """The document; of a benchmark by path its name and the hash of its folder's files: what they say is part of the question."""
         return document if self.files is None else {**document, "bench": self.bench, "bench_sha256": self.files.sha256}

@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import Literal
 
 from perfproof.model.base.quantities import known, scale
+from perfproof.model.scenarios import foreign_words
 from perfproof.model.scenarios.metrics import METRICS, Better
 
 Kind = Literal["time", "rate", "memory", "share", "count", "number"]
@@ -28,20 +29,24 @@ _NOUNS: tuple[tuple[Better, Kind, str], ...] = (
         "time",
         "time to first token|time to first output token|time to second token|time per output token|time per token|inter-token latency",
     ),
-    ("higher", "rate", "throughput|goodput|bandwidth|flops|gflops|tflops|speed|tps|qps|rps|ops"),
+    ("higher", "rate", "throughput|goodput|bandwidth|tput|thpt|thruput|gbps|tbps|mbps|iops|flops|gflops|tflops|speed|tps|qps|rps|ops"),
     ("higher", "rate", "tokens per second|requests per second|queries per second|tokens per sec|requests per sec"),
-    ("lower", "memory", "memory|memory usage|memory used|vram|rss|peak mem|mem"),
+    ("lower", "memory", "memory|memory usage|memory used|memory allocated|memory reserved|memory footprint|vram|rss|peak mem|mem"),
     (
         "higher",
         "share",
-        "accuracy|acc|acc norm|exact match|f1|pass rate|success rate|hit rate|acceptance rate|accept rate|mfu|gsm8k|mmlu|humaneval",
+        "accuracy|acc|acc norm|exact match|f1|pass rate|success rate|hit rate|acceptance rate|accept rate|mfu|gsm8k|mmlu|humaneval"
+        "|occupancy|hit ratio",
     ),
-    ("lower", "share", "error rate|failure rate|rejection rate|drop rate|word error rate|wer|cer"),
+    ("lower", "share", "invalid|invalid rate|error rate|failure rate|rejection rate|drop rate|word error rate|wer|cer"),
     ("lower", "count", "errors|failures|failed requests|failed|preemptions|recompilations|recompiles|graph breaks|retries|cache misses"),
+    ("lower", "count", "cache-misses|branch-misses|page-faults|context-switches|cpu-migrations|cycles|instructions|evictions|timeouts"),
     ("lower", "count", "bytes copied|blocks copied|tokens copied|copies|allocations|allocs"),
     ("lower", "memory", "alloc"),
     ("higher", "number", "acceptance length|accept length"),
-    ("lower", "number", "overhead|perplexity|ppl|loss"),
+    ("lower", "number", "overhead|perplexity|ppl|loss|bits per byte|bits per character|bpb|bpc|nll|negative log likelihood"),
+    ("lower", "memory", "wheel size|binary size|image size|file size|artifact size|wheel|binary|tarball"),
+    ("lower", "number", "energy|power|joules per token"),
 )
 
 
@@ -53,11 +58,11 @@ def word_set(text: str) -> frozenset[str]:
 NOUNS: dict[str, tuple[Better, Kind]] = {noun: (better, kind) for better, kind, nouns in _NOUNS for noun in nouns.split("|")}
 LONGEST = max(len(noun.split()) for noun in NOUNS)
 STATISTICS = word_set(
-    "mean average avg median p50 p75 p90 p95 p99 p999 p99.9 p99.99 min max minimum maximum peak total overall geomean sum"
+    "mean average avg median med mdn p50 p75 p90 p95 p99 p999 p99.9 p99.99 min max minimum maximum peak total overall geomean sum"
 )
 """Words that say what was made of many numbers of the metric, wherever they stand."""
 _CONDITION = re.compile(
-    r"(?i)(?:^|(?<=\s))(?:at|with|for|on|in|of|by|under|over|within|above|below|per|to|during|when|from|using|vs|versus)(?=\s|$)|@|,|;|:|\s-\s"
+    r"(?i)(?:^|(?<=\s))(?:at|with|for|on|in|of|by|under|over|within|above|below|per|to|during|when|after|from|using|vs|versus)(?=\s|$)|@|,|;|:|\s-\s"
 )
 _PREPOSITIONAL = sorted((noun for noun in NOUNS if re.search(" (?:to|per) ", noun)), key=len, reverse=True)
 _WITH_CONDITION = re.compile(rf"(?i)\b(?:{'|'.join(_PREPOSITIONAL)})\b")
@@ -79,7 +84,7 @@ _UNSURE = re.compile(
 _SAID = re.compile(r"(?i)\b(lower|less|smaller|fewer|higher|more|larger|bigger|greater)(?:\s*(?:is|=|the|-)?\s*)better\b|([↑↓⬆⬇])")
 """What a label says of itself."""
 _LOWER = word_set("lower less smaller fewer ↓ ⬇")
-_SNAKE_RATE = re.compile(r"(?i)(?<=[a-z])_(?P<what>tok|toks|tokens?|reqs?|requests)_(?:per_)?(?:s|sec|second)$")
+_SNAKE_RATE = re.compile(r"(?i)(?<=[a-z])_(?P<what>tok|toks|tokens?|reqs?|requests|[a-z]{2,20}(?=_per_))_(?:per_)?(?:s|sec|second)$")
 """A rate at the end of a name that may hold no slash: throughput_tok_s."""
 _SCORED_AT = re.compile(r"(?i)\b(?:pass|acc|accuracy|recall|precision|mrr|ndcg|map|hits?|cons|maj)@[0-9]{1,4}\b")
 """A score of the best few answers: pass@1, recall@10."""
@@ -88,6 +93,15 @@ _PER_OPERATION = re.compile(r"(?i)(?<=\w)/op(?:eration)?\b")
 _BYTES_EACH = re.compile(r"\bB/op\b")
 _TIMED = re.compile(r"\w\.time_\w")
 """A function of a suite whose time asv takes: bench.Suite.time_free."""
+_SUITE = re.compile(r"\w\.(?:peakmem|mem|time)_\w+(?:\([^()]*\))?$")
+"""A function of a suite that asv measures."""
+_PER_SECOND = re.compile(r"(?i)^per (?:second|sec)\b(?: requests?(?: stats| statistics| rate)?$)?")
+_EVALUATION = re.compile(
+    r"(?i)^(?:gsm8k|mmlu(?:[-_ ]?(?:pro|redux))?|humaneval\+?|hellaswag|arc[-_ ](?:c|e|challenge|easy)|winogrande|truthfulqa(?:_mc[12])?"
+    r"|mbpp\+?|ifeval|gpqa|aime(?:2[0-9])?|math[-_ ]?500|livecodebench|mgsm|piqa|boolq)"
+    r"(?:[\s,:_()-]+(?:strict|flexible|match|extract|score|acc|cot|em|exact|[0-9]+-?shots?|pass@[0-9]+|platinum|main|test|%))*[\s)]*$"
+)
+"""The name of an evaluation, of which a higher score is better."""
 _BRACKETS = re.compile(r"\(([^()]*)\)|\[([^\[\]]*)\]")
 
 
@@ -100,13 +114,17 @@ def better(label: str) -> Better | None:
     """
     if (row := METRICS.get(label.partition("@")[0])) is not None:
         return row.better
+    if _SUITE.search(label):
+        return "lower"
     if said := _SAID.findall(label):
         ways: set[Better] = {"lower" if (word or arrow).lower() in _LOWER else "higher" for word, arrow in said}
         return ways.pop() if len(ways) == 1 else None
     words, unit = _read(label)
     if not words:
-        return _by_unit(unit)
+        return "lower" if scale(unit)[0] == "bytes" and "peak" in label.casefold() else _by_unit(unit)
     found = _noun(words)
+    if found is None and _EVALUATION.match(label) and (not unit or unit == "%"):
+        return "higher"
     if found is None or {"/", "÷"} & set(words) or _opposed(found) & set(words) or (unit and not _fits(found[1], unit)):
         return None
     return found[0]
@@ -126,12 +144,21 @@ def better_in(label: str, unit: str) -> Better | None:
     """
     named = better(label) or better(f"{label} ({unit})" if unit else label)
     words = _read(label)[0]
+    noun = _noun(words)
+    if named and noun and not _SAID.search(label) and _contradicts(noun[1], unit):
+        return None
     if named or not unit or _noun(words) or _SAID.search(label) or _UNSURE.search(label) or {"/", "÷"} & set(words):
         return named
     if _TIMED.search(label):
         return _by_unit(unit)
     spared = _SPARED_TIME if scale(unit)[0] == "time" else _SPARED | _MISSED | word_set("kv cache")
     return None if spared & set(words) else _by_unit(unit)
+
+
+def _contradicts(kind: Kind, unit: str) -> bool:
+    """Whether a unit is none of the metric's: a throughput in ms, a latency in req/s."""
+    dimension = scale(unit)[0]
+    return (kind == "rate" and dimension == "time") or (kind == "time" and dimension.endswith("/time"))
 
 
 def zero_is_ordinary(label: str) -> bool:
@@ -142,6 +169,7 @@ def zero_is_ordinary(label: str) -> bool:
 
 def _read(label: str) -> tuple[list[str], str]:
     """The words that name the metric, and its unit: no brackets, no condition, no statistics."""
+    label = _PER_SECOND.sub("(req/s)", foreign_words.metric(label))
     label = _PER_OPERATION.sub("", _BYTES_EACH.sub("memory", _SCORED_AT.sub("accuracy", _SNAKE_RATE.sub(r" (\g<what>/s)", label))))
     inside = [(first or second).strip() for first, second in _BRACKETS.findall(label)]
     unit = next((each for each in reversed(inside) if known(each)), "")

@@ -14,14 +14,17 @@ from typing import Literal
 from packaging.version import InvalidVersion, Version
 
 from perfproof.model.base.quantities import known
+from perfproof.model.scenarios import foreign_words
 from perfproof.model.scenarios.metric_directions import STATISTICS, better, word_set
 
 Role = Literal["baseline", "candidate", "both", ""]
+LONGEST = 400
+"""Characters of a name, at most: what is longer names no side."""
 CACHED = 4096
 """Names of which the answer is kept: a text has the same few over and over."""
 BASELINES = word_set(
     "main master baseline base upstream old released original originally unpatched unmodified vanilla stock control reference previous "
-    "previously existing legacy default untuned parent earlier head~1 head^ unoptimized unoptimised trunk"
+    "previously existing legacy default untuned parent earlier head~1 head^ unoptimized unoptimised trunk develop"
 )
 FIRST = word_set("before without prior no w/o pre")
 """Words that make a name the baseline's where they are its first, whatever follows: "before this PR"."""
@@ -50,6 +53,7 @@ _NEUTRAL = word_set(
     "time setup variant arm"
 )
 _DESCRIBING = word_set(
+    "recovery retention retained recovered "
     "change changes delta diff difference differences speedup speed up ratio gain improvement regression rel relative abs absolute "
     "pct percent x × δ p value pvalue q t z stat significance significant sig confidence ci interval std stdev sd stddev stderr se "
     "cv error noise margin runs n samples sample count reps repeats iterations iters trials seeds unit units better direction "
@@ -68,6 +72,8 @@ _SIZE = re.compile(
     r"|^(?:num|max|min)[_.-]?"
 )
 """Names of numbers of which 0 and 1 are sizes, and no switch: TP=1."""
+_RAN_ON = re.compile(r"(?:run|ran|running|tested|measured|executed|benchmarked) on (?=[^\w\s]|\d)")
+"""What programs print of a machine: "Run on (32 X 3400 MHz CPU s)"."""
 _LONGEST = 4
 """Words of a side's name within a longer one, at most."""
 _BETWEEN = re.compile(r"\s*(?:/|÷|→|->|\bvs\b\.?|\bversus\b|\bover\b|\bagainst\b|\brelative to\b|\bcompared (?:to|with)\b)\s*")
@@ -81,7 +87,11 @@ _BRACKETS = re.compile(r"\(([^()]*)\)|\[([^\[\]]*)\]")
 @lru_cache(maxsize=CACHED)
 def role(name: str) -> Role:
     """Which side a name says to be, "both" where it has words of either, "" where it has none."""
+    if len(name) > LONGEST:
+        return ""
     plain = _plain(name)
+    if _RAN_ON.match(plain):
+        return ""
     if _UNCHANGED.match(plain) and _words(_BRACKETS.sub(" ", plain)) == ["plain"]:
         return "baseline"
     found = _role(_words(_BRACKETS.sub(" ", plain)))
@@ -112,6 +122,12 @@ def _role(words: Sequence[str]) -> Role:
     return "baseline" if last in _OFF else "candidate" if last in _ON else ""
 
 
+def leans(name: str) -> Role:
+    """Which side a name that says both is the likelier to be: "main of May 3 + v0.9.2" has no word for a change, so the baseline."""
+    words = set(_words(_BRACKETS.sub(" ", _plain(name))))
+    return "candidate" if CANDIDATES & words else "baseline" if BASELINES & words else ""
+
+
 def switched(first: str, second: str) -> bool:
     """Whether two names are one switch, turned off and on: "fused off" and "fused on", "FLAG=0" and "FLAG=1"."""
     states = [words[-1] if (words := _words(_plain(name))) else "" for name in (first, second)]
@@ -135,6 +151,7 @@ def split(name: str) -> list[tuple[str, str]]:
         found += [(before, after)] if role(before) and role(before) != "both" else []
         before, after = plain[: words[-size - 1].end()], plain[words[-size].start() :]
         found += [(after, before)] if role(after) and role(after) != "both" else []
+    found += foreign_words.apart(plain)
     tidy = [(side.strip(" -–—:,_"), f"{rest.strip(' -–—:,@_')}{unit}") for side, rest in found if rest.strip(" -–—:,@_")]
     return [(side, rest) for side, rest in tidy if _is_name(side) and _is_more(rest)]
 
@@ -170,6 +187,12 @@ def release(name: str) -> Version | None:
         return None
 
 
+def commit(name: str) -> bool:
+    """Whether a name is the hash of a commit, and nothing else."""
+    plain = re.sub(r"(?i)^(?:commit|sha|rev)\s+|[`()\s]", "", name)
+    return bool(re.fullmatch(r"[0-9a-f]{7,40}", plain)) and bool(re.search(r"[0-9]", plain)) and bool(re.search(r"[a-f]", plain))
+
+
 @lru_cache(maxsize=CACHED)
 def describes(name: str) -> bool:
     """Whether a name is no side's and no metric's but of what is told about the sides: "change (%)", "p-value", "runs", "PR "
@@ -186,7 +209,10 @@ def describes(name: str) -> bool:
 
 def _plain(name: str) -> str:
     numbered = re.sub(r"(?<!\S)#(?=\d)", "PR ", name.strip("*_`: "))
-    lowered = " ".join(numbered.strip("#*_`: ").split()).lower().replace("w/o", "without").replace("w/ ", "with ")
+    spelt = foreign_words.side(" ".join(numbered.strip("#*_`: ").split()))
+    lowered = " ".join(spelt.split()).replace("w/o", "without").replace("w/ ", "with ")
+    lowered = re.sub(r"(?:(?<=\s)|^)(?:(?:\.{1,2}|~)/(?:[\w.-]+/)*|/(?:[\w.-]+/)+)(?=\w)", "", lowered)
+    lowered = re.sub(r"^(?:feature|feat|fix|bugfix|perf|topic|opt)/(?=\w)", "patch ", lowered)
     return re.sub(r"\b(?:origin|upstream|vllm)/", "", lowered)
 
 

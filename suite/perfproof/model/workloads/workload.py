@@ -105,6 +105,11 @@ class Workload:
         """The case that stands for all where one number is asked of it; "" where its metrics have none."""
         return ""
 
+    def counted_once(self, case: str) -> Mapping[str, Any]:
+        """The keys of its document that change so that a trial is as short as it can be and its counts are the same: of the case alone,
+        where a trial can leave out others, and timed as little as it can be."""
+        return {}
+
     def doubts(self, profile: Profile, measured: Sequence[float]) -> Iterator[str]:
         """Warnings before it runs. `measured` are the seconds that its trials have measured so far."""
         yield from ()

@@ -308,12 +308,56 @@ class HostWorkView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class GuiltyView:
+    """A unit that brings a share of a change: `function` is "" for a whole file, `lines` and `hunks` are those of the bad build, `together`
+    the units that act with it; `share` and `brought` are fractions of the change, None where that is not known."""
+
+    function: str
+    file: str
+    lines: str
+    hunks: str
+    share: float | None
+    brought: float | None
+    together: tuple[str, ...]
+    divided: bool
+    known: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MixtureView:
+    """A mixture of two builds that was tried: on which, with which units of the other, how much of the change it has (None: unresolved),
+    and what was said of it."""
+
+    side: str
+    units: tuple[str, ...]
+    share: float | None
+    said: str
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BlameView:
+    """Which units of the difference of two builds bring a change, the mixtures on the way there, and the diff that takes it back."""
+
+    builds: tuple[str, str]
+    metric: str
+    values: tuple[float, float]
+    guilty: tuple[GuiltyView, ...]
+    mixtures: tuple[MixtureView, ...]
+    functions: tuple[tuple[str, int, float], ...]
+    answer: str
+    diff: str
+    complete: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
     """Everything a report shows.
 
     `headline` is its first line; `answers` says whether answers changed; `records` are the raw records, embedded so that readers can check.
     For a measured change, `notes` say what it touches and why these scenarios were chosen. `decision` is that of a gate, where one decided;
     `counts` are its counts of the host's work, in the form of the JSON; `host_work` is that, and what scenarios counted, as shown.
+    `blame` says which units bring a change, where that was asked.
     """
 
     title: str
@@ -331,6 +375,7 @@ class Page:
     decision: Decision | None = None
     counts: Mapping[str, Any] | None = None
     host_work: tuple[HostWorkView, ...] = ()
+    blame: BlameView | None = None
 
     @property
     def trials(self) -> int:

@@ -84,12 +84,21 @@ def uuids() -> list[str]:
     return [_uuid(handle) for handle in handles()]
 
 
+_choices: set[str] = set()
+"""The values of `CHOSEN` that this process has set itself."""
+
+
 def choose(wanted: int) -> str:
     """Keeps `wanted` GPUs for this process and all that it starts, those that hold the least memory; returns a sentence that says which.
 
     "" where there is nothing to choose: the user has (`CUDA_VISIBLE_DEVICES`), there are no more than that, or they are of several kinds,
-    which CUDA may number otherwise than NVML. Raises `BadInput` where there are fewer. To be called before any other question.
+    which CUDA may number otherwise than NVML. An earlier choice of its own is taken back first. Raises `BadInput` where there are fewer.
     """
+    if os.environ.get(CHOSEN) in _choices:
+        if len(handles()) == wanted:
+            return ""
+        del os.environ[CHOSEN]
+        handles.cache_clear()
     there = handles()
     if there and len(there) < wanted:
         raise BadInput(f"{wanted} GPUs are needed, one a worker, and {len(there)} may be used{_by_user()}")
@@ -98,6 +107,7 @@ def choose(wanted: int) -> str:
     held = used()
     kept = sorted(sorted(range(len(there)), key=lambda number: (held[number], number))[:wanted])
     os.environ[CHOSEN] = ",".join(map(str, kept))
+    _choices.add(os.environ[CHOSEN])
     handles.cache_clear()
     return f"of {len(there)} GPUs, {' and '.join(map(str, kept))} {'is' if wanted == 1 else 'are'} used: the least memory is in use there"
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from perfproof.importers.pasted_text.readings import ORDINALS
-from perfproof.model.scenarios.side_names import release, role, switched
+from perfproof.model.scenarios.side_names import commit, leans, release, role, switched
 
 _SUREST = ("before", "without", "baseline", "unpatched", "main", "master", "stock")
 """Of several names that are the baseline's, the one with the first of these words is."""
@@ -32,12 +32,18 @@ def choose(sides: Sequence[str]) -> Choice | None:
         return Choice(side=_surest(named), guessed=f"several sides are called like a baseline; it is taken to be {_surest(named)}")
     if all(release(side) is not None for side in sides):
         return _oldest(sides)
+    likely = [side for side in both if leans(side) == "baseline"]
+    if len(likely) == 1 and len(sides) > 1:
+        return Choice(side=likely[0], guessed=f"{likely[0]} may name both sides; it is taken for the baseline, as it speaks of no change")
+    unchanged = [side for side in others if leans(side) != "candidate"]
+    if both and len(unchanged) == 1:
+        return Choice(side=unchanged[0], guessed=f"{both[0]} names both sides, and a change; {unchanged[0]} is taken for the baseline")
     if len(others) == 1:
         guessed = f"{others[0]} names both sides; it is taken for the baseline, as every other is the changed one" if both else ""
         if others[0] in ORDINALS:
             guessed = f"the {others[0]} side has no name; it is taken for the baseline, as every other is the changed one"
         return Choice(side=others[0], guessed=guessed)
-    if not any(roles.values()) and not (set(sides) & set(ORDINALS)):
+    if not any(roles.values()) and not (set(sides) & set(ORDINALS)) and not all(map(commit, sides)):
         return None
     first = (others or list(sides))[0]
     return Choice(

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 
-from perfproof.importers.pasted_text.client_blocks import WORK, better
-from perfproof.importers.pasted_text.pairs import number_units, pair_sections, score_pairs
+from perfproof.importers.pasted_text.clients.client_blocks import WORK, better
+from perfproof.importers.pasted_text.pairs import number_units, numbered_sides, pair_sections, score_pairs
 from perfproof.importers.pasted_text.pairs.baseline_choice import choose
 from perfproof.importers.pasted_text.pairs.pair_sections import Section, plain_name
 from perfproof.importers.pasted_text.readings import Found, Pair, Paste, Reading, ScorePair
 from perfproof.model.base import numerals
+from perfproof.model.base.quantities import PLACES
 from perfproof.model.scenarios.metrics import Better
 
 LITTLE = 0.01
@@ -32,9 +34,13 @@ class _Sample:
 
     @property
     def value(self) -> float:
-        return float(median(self.values))
+        return float(f"{median(self.values):.{PLACES}g}") if len(self.values) > 1 else self.values[0]
 
 
+_RUNS = re.compile(
+    r"(?i)\(\s*(?:n\s*=\s*([0-9]{1,4})|(?:(?:mean|median|avg|average|best) of )?([0-9]{1,4}) (?:runs|reps|trials|repeats|launches))\s*\)"
+)
+"""How many runs the name of a side says that its numbers are of."""
 Samples = Mapping[str, Mapping[str, _Sample]]
 """By label, then by side."""
 
@@ -43,7 +49,8 @@ def pair(found: Found) -> Paste:
     """The pairs of all sections, and what was left out."""
     by = numerals.convention([reading.digits for reading in found.readings])
     left = [f"{each.label}: no heading names its side" for each in found.readings if not each.side and each.kind != "block"]
-    readings = pair_sections.ordered([each for each in found.readings if each.side or each.kind == "block"], found.conditions)
+    sided = numbered_sides.as_runs([each for each in found.readings if each.side or each.kind == "block"])
+    readings = pair_sections.ordered(sided, found.conditions)
     groups = pair_sections.sections(readings)
     pairs: list[Pair] = []
     faults: list[str] = []
@@ -145,7 +152,8 @@ def _are_runs(ones: Sequence[tuple[Reading, float]]) -> bool:
 def _runs(ones: Sequence[tuple[Reading, float]]) -> int | None:
     if len(ones) > 1:
         return len(ones)
-    return ones[0][0].runs
+    said = _RUNS.search(ones[0][0].side) if ones[0][0].runs is None else None
+    return int(said[1] or said[2]) if said else ones[0][0].runs
 
 
 # --- pairs --------------------------------------------------------------------------------------------------------

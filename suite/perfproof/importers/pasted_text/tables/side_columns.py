@@ -11,6 +11,7 @@ from perfproof.importers.pasted_text.readings import Reading
 from perfproof.importers.pasted_text.tables.captions import above
 from perfproof.importers.pasted_text.tables.table_columns import Column
 from perfproof.importers.pasted_text.tables.table_grid import Grid, labels, made_of_runs, reading, run_in, unit_in, unit_of_labels
+from perfproof.model.base.quantities import known
 from perfproof.model.scenarios.metric_directions import STATISTICS, better
 from perfproof.model.scenarios.side_names import describes, release
 
@@ -64,7 +65,15 @@ def _of_side(grid: Grid, row: Sequence[Cell], part: str, column: Column, one: Ce
     elif one.kind == "value":
         unit = one.unit or column.unit or unit_in(grid, row)
         yield reading(
-            grid, part, side=column.side, label=label, measure=measure, digits=one.digits, unit=unit, named=named, run=run_in(grid, row)
+            grid,
+            part,
+            side=column.side,
+            label=label,
+            measure=measure,
+            digits=one.digits,
+            unit=unit,
+            named=named,
+            run=column.run or run_in(grid, row),
         )
     elif one.text or one.kind == "missing":
         yield f"{label} of {column.side}: {one.text or 'nothing'}" if one.kind == "missing" else f"{label}: {one.text}"
@@ -89,5 +98,5 @@ def _label(grid: Grid, row: Sequence[Cell], column: Column) -> tuple[str, str, s
 def _tells(labels: Sequence[str]) -> bool:
     """Whether a row is no metric but of what is told about the sides: "runs", "p-value", "speedup"."""
     label = " ".join(labels)
-    words = [word for word in label.split() if word.lower() not in STATISTICS]
+    words = [word for word in re.split(r"[\s_]+", label) if word.lower() not in STATISTICS and not ("_" in label and known(word))]
     return better(label) is None and bool(re.search(r"[^\W\d_]", " ".join(words))) and describes(" ".join(words))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from perfproof.importers.pasted_text.cells import Cell, unit_of
-from perfproof.importers.pasted_text.headings import RUN
+from perfproof.importers.pasted_text.headings import RUN, run_of
 from perfproof.importers.pasted_text.readings import Reading
 from perfproof.importers.pasted_text.tables import table_columns
 from perfproof.importers.pasted_text.tables.captions import above
@@ -15,8 +15,9 @@ from perfproof.model.scenarios.side_names import role, split
 
 
 def rows_of_sides(grid: Grid, at: int) -> Iterator[Reading | str]:
+    switch = table_columns.is_switch(grid.head[at], [row[at].text for row in grid.rows])
     for row, part in zip(grid.rows, grid.parts, strict=True):
-        side, run = _with_run(row[at].text)
+        side, run = (f"{grid.head[at]}={row[at].text}", "") if switch and row[at].text else _with_run(row[at].text)
         if side:
             yield from _values(grid, row, part, table_columns.without_unit(side), run, unit_of(side))
 
@@ -24,7 +25,7 @@ def rows_of_sides(grid: Grid, at: int) -> Iterator[Reading | str]:
 def _with_run(name: str) -> tuple[str, str]:
     """A side's name without the number of its run, and that."""
     found = RUN.search(name)
-    return (name[: found.start()].strip(" ,:(-–—"), found["number"] or found["ordinal"]) if found else (name, "")
+    return (name[: found.start()].strip(" ,:(-–—"), run_of(found)) if found else (name, "")
 
 
 def _values(grid: Grid, row: Sequence[Cell], part: str, side: str, run: str = "", of_row: str = "") -> Iterator[Reading | str]:
@@ -48,7 +49,7 @@ def _values(grid: Grid, row: Sequence[Cell], part: str, side: str, run: str = ""
                 digits=one.digits,
                 unit=one.unit or unit_in(grid, row) or of_row,
                 named=named,
-                run=(numbered["number"] or numbered["ordinal"] if numbered else run) or run_in(grid, row),
+                run=(run_of(numbered) if numbered else run) or run_in(grid, row),
                 kind="column",
             )
         elif one.text:

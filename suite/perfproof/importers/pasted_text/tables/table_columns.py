@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -15,7 +15,7 @@ from perfproof.importers.pasted_text.cells import Cell, unit_of
 from perfproof.importers.pasted_text.headings import RUN
 from perfproof.model.base.quantities import known
 from perfproof.model.scenarios.metric_directions import STATISTICS, better, better_in
-from perfproof.model.scenarios.side_names import describes, release, role, split, switched
+from perfproof.model.scenarios.side_names import commit, describes, release, role, split, switched
 
 Kind = Literal["side", "metric", "label", "key", "unit", "run", "claim", "unclear"]
 _RUN = re.compile(r"(?i)^#?(?:run|trial|rep|repeat|repetition|iteration|iter|seed|attempt)\s*(?:#|no\.?|id|number|index)?$")
@@ -42,13 +42,14 @@ _BETWEEN = re.compile(r"(?i)\s*(?:→|->|=>|➔|➜|⟶|/|\||\bvs\.?|\bversus\b)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
-    """A column: its name; of values their side and metric, "" where rows or headings say these; its unit."""
+    """A column: its name; of values their side and metric, "" where rows or headings say these; its unit; the number of its run."""
 
     kind: Kind
     name: str
     side: str = ""
     metric: str = ""
     unit: str = ""
+    run: str = ""
 
 
 Body = Sequence[Sequence[Cell]]
@@ -85,7 +86,8 @@ def _column(name: str, cells: Sequence[Cell], place: int) -> Column:
     if kinds["words"] > numbers or not numbers or (place == 0 and not (role(name) or better(name) or unit)):
         return Column(kind="label" if kinds["words"] or not _whole(cells) else "key", name=name, unit=unit)
     may_be_key = _KEY.match(_without_unit(name)) and _whole(cells) and (better_in(name, unit) is None or _LOAD.search(name))
-    if (_SURE_KEY.match(_without_unit(name)) or may_be_key) and not role(name):
+    counted = re.match(r"(?i)(?:mean |avg )?concurrency", name) and any("." in cell.text for cell in cells)
+    if (may_be_key or (_SURE_KEY.match(_without_unit(name)) and not counted)) and not role(name):
         return Column(kind="key", name=name)
     if better(name) or unit or statistic(name) or _PLAIN_VALUE.match(name):
         return Column(kind="metric", name=name, metric="" if _PLAIN_VALUE.match(name) else name, unit=unit)
@@ -124,20 +126,27 @@ def _with_sides(found: Sequence[Column], body: Body) -> list[Column]:
     """The columns with their sides, [] where they name fewer than two."""
     numeric = [place for place, column in enumerate(found) if _numbered([row[place] for row in body])]
     pairs = _paired([found[place].name for place in numeric])
+    states = [found[place].name for place in numeric if not _sided(found[place].name)]
+    states = states if len(states) == 2 and (switched(*states) or _lettered(states)) else []
+    runs = _numbered_runs(pairs)
     sides: dict[int, Column] = {}
     for place in numeric:
         column, rest = found[place], pairs.get(found[place].name)
-        if rest is not None and not _SPREAD.match(rest[1]):
+        if rest is not None and column.name in runs:
+            sides[place] = Column(kind="side", name=column.name, side=rest[0], unit=unit_of(column.name), run=rest[1].lstrip("#"))
+        elif rest is not None and not _SPREAD.match(rest[1]):
             sides[place] = Column(
                 kind="side", name=column.name, side=rest[0], metric=rest[1], unit=unit_of(rest[1]) or unit_of(column.name)
             )
         elif any(row[place].kind in ("change", "versus") for row in body) and (between := _arrowed(column.name)):
             sides[place] = Column(kind="side", name=column.name, side=" → ".join(between), unit=unit_of(column.name))
-        elif column.kind not in ("claim", "run", "unit") and _sided(column.name):
+        elif column.kind not in ("claim", "run", "unit") and (_sided(column.name) or column.name in states):
             sides[place] = _side(column.name)
     spreads = {place for place in numeric if (rest := pairs.get(found[place].name)) and _SPREAD.match(rest[1])}
     sides = {place: column for place, column in sides.items() if place not in spreads}
-    sides |= {place: column for place, column in _others(found, numeric, sides).items() if place not in sides and place not in spreads}
+    sides |= {
+        place: column for place, column in _others(found, numeric, sides, body).items() if place not in sides and place not in spreads
+    }
     if not _enough(list(sides.values())):
         return []
     first = min(sides)
@@ -157,17 +166,19 @@ def _numbered(cells: Sequence[Cell]) -> bool:
 
 
 def _sided(name: str) -> bool:
-    return bool(role(name)) or release(name) is not None
+    return bool(role(name)) or release(without_unit(name)) is not None
 
 
 def _enough(sides: Sequence[Column]) -> bool:
     names = list(dict.fromkeys(column.side for column in sides))
     if any(" → " in name for name in names):
         return True
+    if len(names) == 2 and (switched(*names) or _lettered(names)):
+        return True
     if len(names) < 2 or (len({re.sub(r"(?<![\w.#])[0-9]+(?![\w.])", "", name) for name in names}) == 1):
         return False
     said = {role(name) for name in names} - {""}
-    return bool(said) or all(release(name) is not None for name in names) or (len(names) == 2 and switched(*names))
+    return bool(said) or all(release(name) is not None for name in names)
 
 
 def _arrowed(name: str) -> list[str]:
@@ -196,6 +207,19 @@ def _paired(names: Sequence[str]) -> dict[str, tuple[str, str]]:
     return known_ if len(sides) > 1 else {}
 
 
+def _lettered(names: Sequence[str]) -> bool:
+    """Whether two names are A and B, or of commits: sides, though nothing says which is which."""
+    plain = [re.sub(r"(?i)^(?:arm|variant|side|group|build|version)\s+", "", name).casefold() for name in names]
+    return plain == ["a", "b"] or all(map(commit, names))
+
+
+def _numbered_runs(pairs: Mapping[str, tuple[str, str]]) -> frozenset[str]:
+    """The names whose rest is the number of a run, "base_1" and "head_1", where either side has several."""
+    numbered = {name: side for name, (side, rest) in pairs.items() if re.fullmatch(r"#?[0-9]{1,2}", rest)}
+    several = Counter(side.casefold() for side in numbered.values())
+    return frozenset(numbered) if len(several) > 1 and min(several.values()) > 1 else frozenset()
+
+
 def _measured(rest: str) -> bool:
     """Whether what stands beside a side's name may be a metric or a case, rather than more of the name."""
     return bool(better(rest) or unit_of(rest) or statistic(rest) or re.search(r"\d", rest) or len(rest) > 2)
@@ -206,15 +230,19 @@ def _cut(name: str, rests: set[str]) -> tuple[str, str] | None:
     for rest in rests:
         if name.casefold().endswith(f" {rest.casefold()}"):
             return name[: -len(rest)].strip(" -–—:,_"), rest
+        if name.casefold().startswith(f"{rest.casefold()} ") and not describes(name[len(rest) :]):
+            return name[len(rest) :].strip(" -–—:,_"), rest
     return None
 
 
-def _others(found: Sequence[Column], numeric: Sequence[int], sides: dict[int, Column]) -> dict[int, Column]:
+def _others(found: Sequence[Column], numeric: Sequence[int], sides: dict[int, Column], body: Body) -> dict[int, Column]:
     """Columns without a telling name that are sides beside one that has it; where both sides have one, such a column may be anything."""
     roles = {role(column.side) for column in sides.values() if not column.metric} - {""}
     if not roles or {"baseline", "candidate"} <= roles:
         return {}
     plain = [place for place in numeric if place and found[place].kind in ("unclear", "metric") and place not in sides]
+    shares = {place for place in numeric if all(cell.unit == "%" for row in body if (cell := row[place]).kind == "value")}
+    plain = [place for place in plain if place not in shares or set(sides) <= shares]
     return {place: _side(found[place].name) for place in plain if _may_be_side(found[place].name)}
 
 
@@ -258,9 +286,18 @@ def side_column(found: Sequence[Column], body: Body) -> int | None:
     return best[1] if best[0] else None
 
 
+def is_switch(head: str, states: Sequence[str]) -> bool:
+    """Whether a column holds the two states of a switch: 0 and 1 below the name of a variable, True and False below any but a metric."""
+    words = {state.casefold() for state in states}
+    variable = re.fullmatch(r"(?:--)?[A-Za-z][\w.-]*[_-][\w.-]+", head.strip("`")) and not unit_of(head)
+    return (words == {"0", "1"} and bool(variable) and not _KEY.match(head)) or words in ({"true", "false"}, {"yes", "no"})
+
+
 def _row_roles(names: Sequence[str], head: str) -> int:
     """How surely the cells of a column are sides: 0 where they are none."""
     distinct = list(dict.fromkeys(name for name in names if name))
+    if is_switch(head, distinct):
+        return 1
     if len(distinct) < 2 or any(better(name) for name in distinct) or any(_claims(name) and release(name) is None for name in distinct):
         return 0
     said = {role(name) for name in distinct} - {""}

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from perfproof.importers.pasted_text.cells import Cell
-from perfproof.importers.pasted_text.headings import RUN, Context
+from perfproof.importers.pasted_text.headings import RUN, Context, run_of
 from perfproof.importers.pasted_text.readings import Reading
 from perfproof.importers.pasted_text.tables.table_columns import Column, statistic
 from perfproof.model.base.quantities import scale
@@ -46,7 +46,7 @@ def run_in(grid: Grid, row: Sequence[Cell]) -> str:
     own = next((one.text for column, one in zip(grid.columns, row, strict=True) if column.kind == "run"), "")
     words = [one.text for column, one in zip(grid.columns, row, strict=True) if column.kind == "label"]
     called = next((found for text in words if (found := RUN.fullmatch(text))), None)
-    return own or (called["number"] or called["ordinal"] if called else "") or grid.context.run
+    return own or (run_of(called) if called else "") or grid.context.run
 
 
 def reading(grid: Grid, part: str, **told: str) -> Reading:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from perfproof.importers.pasted_text.cells import Cell, bare, cell
 from perfproof.importers.pasted_text.headings import Context
 from perfproof.importers.pasted_text.readings import Found, Reading
-from perfproof.importers.pasted_text.tables import headless_table, table_columns
+from perfproof.importers.pasted_text.tables import grouped_heads, headless_table, table_columns
 from perfproof.importers.pasted_text.tables.side_columns import columns_of_sides
 from perfproof.importers.pasted_text.tables.side_rows import rows_of_sides, sides_in_labels, values_only
 from perfproof.importers.pasted_text.tables.table_columns import Column
@@ -28,13 +28,15 @@ def read(table: Table, context: Context, place: int) -> Found:
     first = [cell(text) for text in rows[0]]
     headed = table.ruled or not any(each.kind in ("value", "change") for each in first[1:])
     head, body = (rows[0], rows[1:]) if headed else ((), rows)
+    if table.heads > 1:
+        head, body = grouped_heads.joined(rows[: table.heads]), rows[table.heads :]
     if headed and not body:
         return Found()
-    if headed and (odd := _unnamed_columns(table)):
+    if headed and table.heads == 1 and (odd := _unnamed_columns(table)):
         return Found(faults=[odd])
     if not headed:
         return headless_table.read(body, context, table.number, place)
-    names, filled = _two_lines(head, body)
+    names, filled = _two_lines(head, body) if table.heads == 1 else (head, body)
     typed = [tuple(cell(text) for text in row) for row in filled]
     parts, typed = _parts(_filled(typed))
     if not typed:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from perfproof.importers.pasted_text.cells import cell
+from perfproof.importers.pasted_text.tables import grouped_heads
 from perfproof.importers.pasted_text.text_lines import Line
 from perfproof.model.scenarios.side_names import describes, release, role
 
@@ -15,6 +16,9 @@ LEAST_ROWS = 2
 MOST_ROWS = 5_000
 _BARS = "|│┃║"
 _RULE = re.compile(r"^[\s|:+=\-─━═┄┈┌┐└┘├┤┬┴┼┏┓┗┛┣┫┳┻╋┡┩╇╈╭╮╰╯╞╡╪╔╗╚╝╠╣╦╩╬╟╢╫╤╧┠┨┯┷╂┢┪]{3,}$")
+_THOUSANDS = re.compile(r"(?<=[0-9]),(?=[0-9]{3}(?![0-9]))")
+_THREADS = re.compile(r"^[0-9]+ threads?: -+$")
+"""A line that torch.utils.benchmark prints within its tables."""
 _FRAME = re.compile(r"^[+┌┏╭╔├┡└┗╰╚┣┢╞╟╠]")
 _SPLIT = re.compile(rf"(?<!\\)[{_BARS}]")
 
@@ -22,13 +26,14 @@ _SPLIT = re.compile(rf"(?<!\\)[{_BARS}]")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
     """A table: its rows of cells; `ruled` says that the first is a head, as a rule stands below it, `drawn` that a program made it, `cut`
-    that its first line has lost its beginning."""
+    that its first line has lost its beginning. `heads` are the lines of its head that stand above a rule."""
 
     rows: tuple[tuple[str, ...], ...]
     ruled: bool
     drawn: bool
     number: int
     cut: bool = False
+    heads: int = 1
 
 
 def barred_table(lines: Sequence[Line], at: int) -> tuple[Table, int] | None:
@@ -36,32 +41,51 @@ def barred_table(lines: Sequence[Line], at: int) -> tuple[Table, int] | None:
     if not _barred(lines, at):
         return None
     rows: list[tuple[str, ...]] = []
-    ruled, drawn, place = False, False, at
+    bars: list[list[int]] = []
+    ruled, drawn, place, heads = False, False, at, 0
     while place < len(lines) and len(rows) < MOST_ROWS and (text := lines[place].text):
-        if _is_rule(text):
+        if _THREADS.match(text):
+            ruled = ruled or len(rows) == 1
+        elif _is_rule(text):
+            grouped = any(len(own) < len(bars[-1]) for own in bars[:heads])
+            if (not heads or grouped or "=" in text) and grouped_heads.is_head(rows):
+                heads = len(rows)
             ruled = ruled or len(rows) == 1
             drawn = drawn or bool(_FRAME.match(text))
         elif _SPLIT.search(text):
             if rows and ruled and place + 1 < len(lines) and _is_rule(lines[place + 1].text) and _starts_anew(rows, text, drawn):
                 break
             rows.append(tuple(each.strip().replace("\\|", "|") for each in _SPLIT.split(_unframed(text))))
+            bars.append(_bars(text))
         else:
             break
         place += 1
     if not rows:
         return None
-    begins = [line.text[0] in _BARS for line in lines[at:place] if not _FRAME.match(line.text)]
+    if 1 < heads < len(rows):
+        widest = max(bars, key=len)
+        rows[:heads] = [grouped_heads.spread(row, own, widest) for row, own in zip(rows[:heads], bars, strict=False)]
+    begins = [line.text[0] in _BARS for line in lines[at:place] if not _FRAME.match(line.text) and not _THREADS.match(line.text)]
     cut = not begins[0] and any(begins[1:])
-    return Table(rows=tuple(_joined(rows) if drawn else rows), ruled=ruled, drawn=drawn, number=lines[at].number, cut=cut), place
+    if begins[0] and len(begins) > 1 and not any(begins[1:]) and len(rows[0]) == len(rows[1]) - 1:
+        rows[0] = ("", *rows[0])  # the blanks before its first bar were its first cell
+    rows = _joined(rows) if drawn else rows
+    heads = heads if 1 < heads < len(rows) and len({len(row) for row in rows[: heads + 1]}) == 1 else 1
+    return Table(rows=tuple(rows), ruled=ruled or heads > 1, drawn=drawn, number=lines[at].number, cut=cut, heads=heads), place
 
 
 def _barred(lines: Sequence[Line], at: int) -> bool:
     text = lines[at].text
     below = lines[at + 1].text if at + 1 < len(lines) else ""
     if text[0] in _BARS:
-        return len(_SPLIT.findall(text)) > 1
+        return len(_SPLIT.findall(text)) > 1 and (text[-1] in _BARS or below != "")
     if _is_rule(text):
         return bool(_FRAME.match(text)) and below[:1] in tuple(_BARS) and below != ""
+    if len(_SPLIT.findall(text)) > 1 and _SPLIT.search(below) and not _is_rule(below):
+        below = next(
+            (line.text for line in lines[at + 2 : at + 1 + grouped_heads.MOST_LINES] if not _SPLIT.sub("", line.text).strip(" -=+:")), ""
+        )
+        return _is_rule(below) and bool(set(below) & set("|+┼"))
     return " | " in text and _is_rule(below) and bool(set(below) & set("|+┼"))
 
 
@@ -73,6 +97,12 @@ def _starts_anew(rows: Sequence[Sequence[str]], text: str, drawn: bool) -> bool:
     """Whether a second head stands in the middle of bars: its rule below it, and no number in it."""
     cells = [each.strip() for each in _SPLIT.split(_unframed(text))]
     return not drawn and len(rows) > 1 and not any(cell(each).kind in ("value", "change") for each in cells)
+
+
+def _bars(text: str) -> list[int]:
+    """Where the bars of a line stand, with those that it has at neither end."""
+    found = [bar.start() for bar in _SPLIT.finditer(text)]
+    return [*([] if text[0] in _BARS else [-1]), *found, *([] if text[-1] in _BARS else [len(text)])]
 
 
 def _unframed(text: str) -> str:
@@ -111,6 +141,10 @@ def separated_table(lines: Sequence[Line], at: int) -> tuple[Table, int] | None:
         place = at
         while place < len(lines) and lines[place].text.count(mark) and place - at < MOST_ROWS:
             place += 1
+        if mark == "," and not any("," in _THOUSANDS.sub("", line.text) for line in lines[at:place]):
+            continue
+        if any(re.match(r"[-*+•]\s", line.text) for line in lines[at + 1 : at + 2]) or _unclosed(lines[at].text.split(mark)):
+            continue
         try:
             rows = [
                 tuple(each.strip() for each in row)
@@ -124,6 +158,11 @@ def separated_table(lines: Sequence[Line], at: int) -> tuple[Table, int] | None:
     return None
 
 
+def _unclosed(cells: Sequence[str]) -> bool:
+    """Whether a bracket goes on from one cell to the next: then the marks between are those of a sentence."""
+    return any(each.count("(") != each.count(")") for each in cells) and not any('"' in each for each in cells)
+
+
 def aligned_table(lines: Sequence[Line], at: int) -> tuple[Table, int] | None:
     """Columns aligned by blanks: a head of words, then lines with numbers, with as many columns; the head may lack the first."""
     rows: list[tuple[str, ...]] = []
@@ -133,21 +172,41 @@ def aligned_table(lines: Sequence[Line], at: int) -> tuple[Table, int] | None:
     while place < len(lines) and len(rows) < MOST_ROWS and (text := lines[place].text):
         if _RULE.match(text) or re.fullmatch(r"[-= ]{3,}", text):
             ruled = ruled or len(rows) == 1
-        elif ":" in text and rows and re.match(r"^[A-Z]\w+:", text):
+        elif rows and ((":" in text and re.match(r"^[A-Z]\w+:", text)) or (len(rows) >= LEAST_ROWS and _ends(text, rows))):
             break
         else:
             cells = re.split(r"\s{2,}|\t+", text)
             remark = rows and len(cells) == len(rows[0]) + 1 and re.fullmatch(r"\(.*\)", cells[-1])
             rows.append(tuple([*cells[:-2], f"{cells[-2]} {cells[-1]}"] if remark else cells))
+            if not _goes_on_aligned(rows, ruled):
+                return _loose(lines, at, at + MOST_ROWS)  # no line below can make it a table
         place += 1
     if len(rows) < LEAST_ROWS:
         return None
     width = len(rows[1])
+    claimed = all(cell(row[-1]).kind == "claim" for row in rows[1:] if len(row) == width)
+    rows = [(*row, "") if claimed and len(row) == width - 1 and row is not rows[0] else row for row in rows]
     head = ("", *rows[0]) if len(rows[0]) == width - 1 else rows[0]
     body = [row for row in rows[1:] if len(row) == width]
     if len(head) == width and len(body) == len(rows) - 1 and _headed([head, *body]) and width > (2 if not ruled else 1):
         return Table(rows=(head, *body), ruled=True, drawn=False, number=lines[at].number), place
     return _loose(lines, at, place)
+
+
+def _goes_on_aligned(rows: Sequence[Sequence[str]], ruled: bool) -> bool:
+    """Whether rows may be the first of a table: the second fits the head, and the last has as many cells, or lacks one."""
+    if len(rows) < LEAST_ROWS:
+        return True
+    if len(rows[1]) <= (1 if ruled else 2):
+        return False
+    width = len(rows[1])
+    head = ("", *rows[0]) if len(rows[0]) == width - 1 else rows[0]
+    return len(head) == width and len(rows[-1]) in (width, width - 1) and (len(rows) > LEAST_ROWS or _headed([head, rows[1]]))
+
+
+def _ends(text: str, rows: Sequence[Sequence[str]]) -> bool:
+    """Whether a line of one cell ends a table: a side's name, or a remark behind a table of several columns."""
+    return not re.search(r"\s{2,}|\t", text) and (bool(role(text)) or (len(rows[-1]) > 2 and not re.search(r"[0-9]$", text)))
 
 
 def _may_be_head(lines: Sequence[Line], at: int) -> bool:

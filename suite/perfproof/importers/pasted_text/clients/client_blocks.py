@@ -33,6 +33,7 @@ CONDITION = re.compile(
 )
 """Of these, what makes another run of it where it differs."""
 _IDENTITY = ("side", "branch", "build", "version", "commit", "label", "name", "variant", "arm", "tag")
+RUN_KEYS = ("run", "run_number", "trial", "rep", "repeat", "iteration", "seed", "attempt")
 LARGEST_JSON = 2_000_000
 DEEPEST = 6
 
@@ -47,6 +48,7 @@ class Block:
     unread: tuple[tuple[str, str], ...]
     number: int
     side: str = ""
+    run: str = ""
     runs: int | None = 1
 
 
@@ -92,9 +94,10 @@ def json_block(lines: Sequence[Line], at: int) -> tuple[Block, int] | None:
     if not flat:
         return None
     side = next((str(found[key]) for key in _IDENTITY if isinstance(found.get(key), str)), "")
-    values = tuple((name, value) for name, value in flat.items() if is_digits(value))
+    run = next((name for name in flat if name.lower() in RUN_KEYS), "")
+    values = tuple((name, value) for name, value in flat.items() if is_digits(value) and name != run)
     conditions = tuple((name, value) for name, value in flat.items() if CONDITION.match(name))
-    return Block(values=values, conditions=conditions, unread=(), number=lines[at].number, side=side), place
+    return Block(values=values, conditions=conditions, unread=(), number=lines[at].number, side=side, run=flat.get(run, "")), place
 
 
 def better(label: str, unit: str = "") -> Better | None:

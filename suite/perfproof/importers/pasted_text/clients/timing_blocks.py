@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from itertools import takewhile
 
 from perfproof.importers.pasted_text.cells import DIGITS, UNIT
-from perfproof.importers.pasted_text.client_blocks import Block
+from perfproof.importers.pasted_text.clients.client_blocks import Block
 from perfproof.importers.pasted_text.text_lines import Line
 
 _TITLE = re.compile(r"^Benchmark\s+#?[0-9]{1,3}:\s+(?P<name>\S.*)$")
@@ -15,6 +15,14 @@ _TIME = re.compile(rf"^Time \((?:mean|abs)[^()]*\):\s+(?P<mean>{DIGITS}) (?P<uni
 _PARTS = re.compile(rf"(?P<name>User|System):\s+(?P<digits>{DIGITS}) (?P<unit>{UNIT})")
 _RANGE = re.compile(rf"^Range \([^()]*\):\s+(?P<min>{DIGITS}) (?P<unit>{UNIT})\s+\S+\s+(?P<max>{DIGITS}) (?P<late>{UNIT})")
 _RUNS = re.compile(r"\b(?P<runs>[0-9]{1,6}) runs\b")
+_GOOGLE = re.compile(r"^Benchmark\s+Time\s+CPU\s+Iterations\s+UserCounters")
+_GOOGLE_ROW = re.compile(
+    r"^(?P<name>\S+)\s+(?P<time>[0-9.]+) (?P<unit>ns|us|ms|s)\s+(?P<cpu>[0-9.]+) (?P<cpu_unit>ns|us|ms|s)\s+(?P<iterations>[0-9]+)"
+    r"(?P<counters>(?:\s+\S+=\S+)*)$"
+)
+_GOOGLE_TIMES = (("Time", "time", "unit"), ("CPU time", "cpu", "cpu_unit"))
+_COUNTER = re.compile(r"(?P<key>\S+)=(?P<digits>[0-9.]+(?:e[+-]?[0-9]+)?)(?P<letter>[kMGT])?(?:/s)?(?=\s|$)")
+_LETTERS = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 NEAR = 200
 """Lines above and below a command in which the others stand."""
 MOST_LINES = 4
@@ -40,6 +48,27 @@ def hyperfine_block(lines: Sequence[Line], at: int) -> tuple[Block, int] | None:
         side=_apart(title["name"], names) if len(set(names)) == len(names) > 1 else "",
         runs=runs,
     ), at + 1 + len(own)
+
+
+def google_benchmark(lines: Sequence[Line], at: int) -> tuple[Block, int] | None:
+    """What Google Benchmark prints, where its rows end with counters: those stand behind the number of iterations, one blank apart."""
+    if not _GOOGLE.match(lines[at].text):
+        return None
+    values: list[tuple[str, str]] = []
+    place = at + 1
+    while place < len(lines) and (lines[place].text.startswith("---") or (row := _GOOGLE_ROW.match(lines[place].text))):
+        if not lines[place].text.startswith("---") and row:
+            values += [(f"{row['name']}, {what} ({row[unit]})", row[digits]) for what, digits, unit in _GOOGLE_TIMES]
+            values.append((f"{row['name']}, Iterations", row["iterations"]))
+            values += [(f"{row['name']}, {each['key']}", _multiplied(each)) for each in _COUNTER.finditer(row["counters"])]
+        place += 1
+    found = Block(values=tuple(values), conditions=(), unread=(), number=lines[at].number, runs=None)
+    return (found, place) if values else None
+
+
+def _multiplied(counter: re.Match[str]) -> str:
+    """A counter's digits, with the letter of its thousands as zeros."""
+    return f"{float(counter['digits']) * _LETTERS[counter['letter'] or '']:.12g}"
 
 
 def _own(lines: Sequence[Line], at: int) -> Sequence[Line]:

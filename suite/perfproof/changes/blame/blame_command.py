@@ -1,0 +1,193 @@
+"""`perfproof blame`: from two builds to the functions and lines that bring a change, and the smallest diff that takes it back.
+
+In order: both builds are made and counted once; the first count that differs is the change. The tables of functions say where to look. Then
+mixtures of the two are counted, until the guilty units are found; each is narrowed to its hunks. The diff that takes the change back is
+written, and its trial is the scenario's answer. Every trial is kept, so the same command goes on where it was ended.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from rich.console import Console
+
+from perfproof.builds.install.ready_build import ReadyBuild
+from perfproof.builds.prepare import prepare
+from perfproof.changes.blame import blame_words, guilty_units, suspects
+from perfproof.changes.blame.difference import Difference
+from perfproof.changes.blame.finding import Blame
+from perfproof.changes.blame.guilty_units import Blamed
+from perfproof.changes.blame.mixture_trials import CountedMixtures, Ends, measured_ends
+from perfproof.commands import record_verdicts
+from perfproof.executor import held
+from perfproof.model.base.errors import EXIT_INCONCLUSIVE, EXIT_PASS, CannotRun
+from perfproof.model.documents.decode import scenario_of
+from perfproof.model.history.upstream_notes import UpstreamChange, between, load_upstream
+from perfproof.model.scenarios.scenario import Scenario
+from perfproof.run.checks import catalog
+from perfproof.run.host.time_budget import counted_down
+from perfproof.tracking.confirm_step import Measuring
+from perfproof.tracking.released_scenario import NamedBuild, OpenRunners, alone, build_of, runners_on
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BlameRequest:
+    """A scenario and two builds; the metric (None: the first count that differs), the smallest share of the change that is looked for, the
+    minutes that it may take (None: as many as it needs), and where things lie."""
+
+    scenario: Scenario
+    good: NamedBuild
+    bad: NamedBuild
+    metric: str | None
+    least: float
+    budget: float | None
+    builds: Path
+    results: Path
+    history: Path
+    report: Path | None
+    as_json: bool
+    seed: int = 0
+
+
+def perform(request: BlameRequest, console: Console | None = None, runners: OpenRunners | None = None) -> int:
+    """Finds who is guilty, prints it and returns the exit code: inconclusive where nothing was found.
+
+    `runners` opens the runners of a plan; tests pass their own. Raises `BadInput` for faults that are known before anything is made,
+    `CannotRun` where the builds can't be measured or do not differ.
+    """
+    console = console or Console()
+    record_verdicts.clear(request.report)
+    say = partial(Console(stderr=True).print if request.as_json else console.print, highlight=False, markup=False, soft_wrap=True)
+    found = blame(request, say, runners or runners_on(request.builds, say))
+    document, told = blame_words.document(found), list(blame_words.sentences(found))
+    (folder_of(request) / "blame.json").write_text(json.dumps(document, indent=1) + "\n")
+    if request.report is not None:
+        diff = found.diff_back.read_text(encoding="utf-8", errors="replace") if found.diff_back else ""
+        record_verdicts.show_blame(told[0], told[1:], document, diff, request.report)
+        say(f"report: {request.report}")
+    if request.as_json:
+        print(json.dumps(document, indent=1))
+    else:
+        for sentence in told:
+            console.print(sentence, highlight=False, markup=False, soft_wrap=True)
+    return EXIT_PASS if found.blamed.guilty and found.blamed.complete else EXIT_INCONCLUSIVE
+
+
+def blame(request: BlameRequest, say: Callable[[str], None], runners: OpenRunners) -> Blame:
+    """The whole of it."""
+    left = counted_down(request.budget)
+    ready = {which: _ready(request, build, say) for which, build in (("good", request.good), ("bad", request.bad))}
+    difference = Difference(*(one.fingerprint.package.parent for one in ready.values()))
+    folder = folder_of(request)
+    measuring = Measuring(results=folder, seed=request.seed, runners=runners, console=Console(stderr=True), start=None)
+    with held(folder):
+        return _found(request, ready, difference, measuring, say, left)
+
+
+def _found(
+    request: BlameRequest,
+    ready: dict[str, ReadyBuild],
+    difference: Difference,
+    measuring: Measuring,
+    say: Callable[[str], None],
+    left: Callable[[], float | None],
+) -> Blame:
+    scenario = shortened(request.scenario, request.metric)
+    say(f"counting {request.good.word} and {request.bad.word}: {scenario.name}")
+    records = measured_ends(scenario, request.good, request.bad, measuring)
+    metric = suspects.changed_count(scenario, records["good"], records["bad"], request.metric)
+    if metric is None:
+        raise CannotRun(f"no count of {scenario.name} differs between {request.good.word} and {request.bad.word}: there is nothing to find")
+    ends = Ends(good=request.good, bad=request.bad, records=records, metric=metric)
+    say(blame_words.change(metric, ends.value("good"), ends.value("bad")))
+    rounds = {which: suspects.round_of(measuring.results / which, record, metric) for which, record in records.items()}
+    tables = [one for one in rounds.values() if one is not None]
+    shares = suspects.split(*tables) if len(tables) == len(rounds) else []
+    suspicion = suspects.ran(tables, shares, exercised(scenario))
+    mixtures = CountedMixtures(scenario, ends, difference, measuring, say, left)
+    blamed = guilty_units.find(difference, suspicion, mixtures.ask, lambda: mixtures.trials, say, least=request.least)
+    diff_back, answer = _taken_back(blamed, difference, ends, mixtures, measuring)
+    return Blame(
+        scenario=scenario.name,
+        builds=(request.good.word, request.bad.word),
+        metric=metric,
+        values=(ends.value("good"), ends.value("bad")),
+        blamed=blamed,
+        lines={unit: difference.lines_of(unit) for one in blamed.guilty for unit in (*one.units, *one.hunks)},
+        shares=tuple(shares),
+        tried=tuple(mixtures.tried),
+        diff_back=diff_back,
+        answer=answer,
+        elsewhere=tuple(_elsewhere(ready["good"], ready["bad"])),
+        known=tuple(_known(request, ready, scenario.name, metric)),
+        seconds=sum(one.took for one in records.values()) + sum(one.seconds for one in mixtures.tried),
+    )
+
+
+def _ready(request: BlameRequest, build: NamedBuild, say: Callable[[str], None]) -> ReadyBuild:
+    return prepare(build_of(alone(request.scenario, build)), request.builds, say)
+
+
+def folder_of(request: BlameRequest) -> Path:
+    """The results folder of a question; other builds, another metric or workload have another folder."""
+    said = json.dumps([request.scenario.digest, request.metric, request.good.word, request.bad.word])
+    name = f"{request.scenario.name}-{request.good.slug}-{request.bad.slug}-{hashlib.sha256(said.encode()).hexdigest()[:6]}"
+    return request.results / name
+
+
+def shortened(scenario: Scenario, metric: str | None) -> Scenario:
+    """The scenario as short as its counts allow: of one case where a trial can leave out others, and timed as little as can be."""
+    case = metric.partition("@")[2] if metric and "@" in metric else scenario.workload.case
+    changes = scenario.workload.counted_once(case)
+    if not changes:
+        return scenario
+    definition = {**scenario.definition, "workload": {**scenario.definition["workload"], **changes}}
+    made = scenario_of(definition, source=scenario.source, folder=Path(scenario.source).parent)
+    return dataclasses.replace(made, exercises=scenario.exercises, device=scenario.device)
+
+
+def exercised(scenario: Scenario) -> tuple[str, ...]:
+    """The functions that a scenario is about, by its own word and by its benchmark's."""
+    named = catalog.bench(scenario.workload.benchmark).exercises if scenario.workload.benchmark else ()
+    return (*scenario.exercises, *named)
+
+
+def _taken_back(
+    blamed: Blamed, difference: Difference, ends: Ends, mixtures: CountedMixtures, measuring: Measuring
+) -> tuple[Path | None, str]:
+    """The diff that takes the change back, and what the scenario says of the bad build with it."""
+    if not blamed.back:
+        return None, ""
+    mixture = difference.mixture("back", blamed.back)
+    file = measuring.results / "back.diff"
+    file.write_bytes(mixture.diff.encode("utf-8", "surrogateescape"))
+    return file, blame_words.answer(ends.metric, ends.value("good"), mixtures.value("back", blamed.back))
+
+
+def _elsewhere(good: ReadyBuild, bad: ReadyBuild) -> list[str]:
+    """What differs beside vLLM's Python, in words: it can be taken whole only."""
+    found = []
+    own, other = good.fingerprint, bad.fingerprint
+    if own.python != other.python:
+        found.append(f"Python {own.python} and {other.python}")
+    if own.vllm_version != other.vllm_version:
+        found.append(f"the compiled code of vLLM {own.vllm_version} and {other.vllm_version}")
+    names = [name for name in sorted({*own.packages, *other.packages}) if not name.startswith("vllm")]
+    found += [
+        f"{name} {own.packages.get(name, '–')} and {other.packages.get(name, '–')}"
+        for name in names
+        if own.packages.get(name) != other.packages.get(name)
+    ]
+    return found
+
+
+def _known(request: BlameRequest, ready: dict[str, ReadyBuild], scenario: str, metric: str) -> list[UpstreamChange]:
+    """What upstream is known to have changed between the two, by our list."""
+    versions = [ready[which].fingerprint.vllm_version for which in ("good", "bad")]
+    return between(load_upstream(request.history), scenario, metric, *versions)

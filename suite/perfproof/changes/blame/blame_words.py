@@ -1,0 +1,161 @@
+"""What a blame found, in sentences and as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from perfproof.analysis.stats.number_format import count, counted, duration, percent
+from perfproof.analysis.verdicts.exact_counts import judge_witness
+from perfproof.changes.blame.difference import HUNK, PIECE
+from perfproof.changes.blame.finding import Blame
+from perfproof.changes.blame.guilty_units import GuiltySet
+from perfproof.model.base.untrusted import line
+from perfproof.model.scenarios.metrics import metric as row_of
+from perfproof.model.scenarios.scenario import COUNT_MARGIN
+
+SHOWN = 8
+"""The functions of the table that are told."""
+
+
+def change(metric: str, good: float, bad: float) -> str:
+    """The change that is looked for, in words."""
+    relative = f" ({percent(bad / good - 1)})" if good else ""
+    return f"{metric}: {counted(good, '')} to {counted(bad, '')}{relative}"
+
+
+def answer(metric: str, good: float, value: float | None) -> str:
+    """The verdict on the bad build with the diff back against the good one."""
+    row = row_of(metric)
+    found = judge_witness([good], [value], row.better, margin=COUNT_MARGIN if row.kind == "count" else 0.0)
+    return f"{found.outcome.value}: {found.reason}"
+
+
+def sentences(found: Blame) -> Iterator[str]:
+    """The answer, a sentence a line."""
+    yield f"{found.scenario}, {change(found.metric, *found.values)}"
+    for one in found.blamed.guilty:
+        yield from _of_set(found, one)
+    if not found.blamed.guilty:
+        yield "no unit of vLLM's Python was found that brings the change"
+    yield from _rest(found)
+    yield from _table(found)
+    if found.diff_back is not None:
+        yield f"the smallest diff found that takes it back: {found.diff_back}"
+        yield f"with it, {found.builds[1]} against {found.builds[0]}: {found.answer}"
+    unresolved = sum(one.share is None for one in found.tried)
+    yield f"{count(len(found.tried), 'mixture')} tried, {unresolved} of them unresolved, in {duration(found.seconds / 60)}"
+    if not found.blamed.complete:
+        yield "the search was ended before its end: the same command goes on from here"
+
+
+def _of_set(found: Blame, one: GuiltySet) -> Iterator[str]:
+    share = f"{_percent(one.share)} of the change" if one.share is not None else "the change"
+    if len(one.units) > 1:
+        yield f"{share}: {'together' if one.divided else 'one of these, which could not be tested apart'}:"
+    for unit in one.units:
+        words = f"{_name(unit)} ({_place(found, unit)})"
+        parts = [_lines(found, hunk) for hunk in one.hunks if hunk.startswith(f"{unit}{HUNK}")]
+        more = f", of it lines {', '.join(parts)}" if parts else ""
+        yield f"  {words}{more}" if len(one.units) > 1 else f"{share}: {words}{more}"
+    if one.brought is not None and one.share is not None and abs(one.brought - one.share) > 0.02:
+        yield f"  brought into the good build: {_percent(one.brought)}"
+    for known in found.known:
+        yield f"  known: {known.version}{f', #{known.pull}' if known.pull else ''}: {line(known.words)}"
+
+
+def _rest(found: Blame) -> Iterator[str]:
+    """What lies elsewhere, and what is only needed."""
+    blamed = found.blamed
+    if blamed.support:
+        yield f"needed for these to run, and doing nothing by themselves: {', '.join(_name(unit) for unit in sorted(blamed.support))}"
+    missing = 1 - blamed.reach if blamed.reach is not None else None
+    if missing is not None and abs(missing) >= 0.02 and found.elsewhere:
+        yield f"{_percent(missing)} is not in vLLM's Python; beside it differ: {'; '.join(found.elsewhere[:SHOWN])}"
+    elif missing is None and found.elsewhere:
+        yield f"all of vLLM's Python together could not be tested; beside it differ: {'; '.join(found.elsewhere[:SHOWN])}"
+    left = (blamed.reach if blamed.reach is not None else 1.0) - blamed.share
+    if blamed.guilty and abs(left) >= 0.005:
+        yield f"{_percent(left)} lies in smaller parts, or where nothing was tried"
+
+
+def _table(found: Blame) -> Iterator[str]:
+    if found.metric.startswith("python_instructions") and found.shares:
+        parts = [f"{line(one.function.partition(':')[2] or one.function)} {one.change:+,} ({_percent(one.share)})" for one in found.shares]
+        more = f" and {len(parts) - SHOWN} more" if len(parts) > SHOWN else ""
+        yield f"by function: {', '.join(parts[:SHOWN])}{more}"
+
+
+def document(found: Blame) -> dict[str, Any]:
+    """What `--json` prints."""
+    known = "; ".join(f"{f'#{one.pull}: ' if one.pull else ''}{one.words}" for one in found.known) or None
+    return {
+        "schema": 1,
+        "scenario": found.scenario,
+        "good": found.builds[0],
+        "bad": found.builds[1],
+        "metric": found.metric,
+        "values": list(found.values),
+        "guilty": [_entry(found, one, unit, known) for one in found.blamed.guilty for unit in one.units],
+        "support": sorted(found.blamed.support),
+        "unresolved": [{"side": one.side, "units": list(one.units), "why": one.why} for one in found.tried if one.share is None],
+        "tried": len(found.tried),
+        "trials": [
+            {
+                "side": one.side,
+                "units": list(one.units),
+                "share": one.share,
+                "value": one.value,
+                "why": one.why,
+                "seconds": round(one.seconds, 1),
+            }
+            for one in found.tried
+        ],
+        "functions": [{"function": one.function, "before": one.before, "change": one.change, "share": one.share} for one in found.shares],
+        "elsewhere": list(found.elsewhere),
+        "reach": found.blamed.reach,
+        "taken_back": found.blamed.share,
+        "brought": found.blamed.brought,
+        "complete": found.blamed.complete,
+        "diff_back": None if found.diff_back is None else str(found.diff_back),
+        "answer": found.answer,
+        "seconds": round(found.seconds, 1),
+    }
+
+
+def _entry(found: Blame, one: GuiltySet, unit: str, known: str | None) -> dict[str, Any]:
+    path, _, function = unit.partition(PIECE)
+    lines = found.lines.get(unit)
+    hunks = [found.lines.get(hunk) for hunk in one.hunks if hunk.startswith(f"{unit}{HUNK}")]
+    return {
+        "unit": unit,
+        "file": path,
+        "function": function or None,
+        "lines": None if lines is None else list(lines),
+        "hunks": [list(each) for each in hunks if each is not None],
+        "share": one.share,
+        "interval": None if one.share is None else [one.share, one.share],
+        "together": [other for other in one.units if other != unit],
+        "brought": one.brought,
+        "divided": one.divided,
+        "known_as": known,
+    }
+
+
+def _name(unit: str) -> str:
+    return unit.partition(PIECE)[2] or unit
+
+
+def _place(found: Blame, unit: str) -> str:
+    path = unit.partition(PIECE)[0]
+    lines = found.lines.get(unit)
+    return path if lines is None else f"{path}, lines {lines[0]} to {lines[1]}"
+
+
+def _lines(found: Blame, hunk: str) -> str:
+    lines = found.lines.get(hunk)
+    return "?" if lines is None else f"{lines[0]}" if lines[0] == lines[1] else f"{lines[0]} to {lines[1]}"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.3g} %"

@@ -1,0 +1,34 @@
+"""All that a blame found out, as it is told."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from perfproof.changes.blame.guilty_units import Blamed
+from perfproof.changes.blame.mixture_trials import Tried
+from perfproof.changes.blame.suspects import FunctionShare
+from perfproof.model.history.upstream_notes import UpstreamChange
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Blame:
+    """All that is told: what changed, who is guilty, what was tried, the diff back (None where nothing was found), and what lies elsewhere.
+
+    `answer` is what the scenario's count says of the bad build with the diff back, `known` what upstream is known to have changed.
+    """
+
+    scenario: str
+    builds: tuple[str, str]
+    metric: str
+    values: tuple[float, float]
+    blamed: Blamed
+    lines: Mapping[str, tuple[int, int] | None]
+    shares: tuple[FunctionShare, ...]
+    tried: tuple[Tried, ...]
+    diff_back: Path | None
+    answer: str
+    elsewhere: tuple[str, ...]
+    known: tuple[UpstreamChange, ...]
+    seconds: float

@@ -1,0 +1,268 @@
+"""JSON, or what Python prints of its dictionaries, that holds both sides, several runs, a list of rows, or lm_eval's results.
+
+A key that names a side is one, wherever it stands; the other keys are the name of a number. Numbers in a list are runs, but not those of
+requests. An object whose numbers are all of one run of a client is `client_blocks`'.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import count
+from typing import Any
+
+from perfproof.importers.pasted_text.cells import cell
+from perfproof.importers.pasted_text.clients.client_blocks import RUN_KEYS
+from perfproof.importers.pasted_text.text_lines import Line
+from perfproof.model.base.number_range import is_number
+from perfproof.model.base.quantities import known
+from perfproof.model.records.eval_items import Total
+from perfproof.model.scenarios.eval_metrics import direction
+from perfproof.model.scenarios.side_names import release, role
+
+LARGEST, MOST_LINES, DEEPEST, MOST_RUNS = 2_000_000, 20_000, 8, 100
+_NAME = re.compile(r"^(?P<name>[^\W\d_][^{}\[\]:=]{0,60}?)\s*[:=]\s*(?=[{\[])")
+_IDENTITY = ("side", "branch", "build", "version", "commit", "arm", "variant", "label", "tag", "name", "config", "mode", "ref", "revision")
+_METRIC = ("metric", "name", "benchmark", "test", "case", "task")
+_UNIT = ("unit", "units")
+_OF_REQUESTS = re.compile(
+    r"(?i)^(?:ttfts|itls|latencies|queue_times|start_times|(?:input|output)_lens|errors|generated_texts|percentiles?|.*_per_request)$"
+)
+_SCORE = re.compile(r"^(?P<metric>[^,]+),(?P<filter>[^,]+)$")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Number:
+    """One number: what it is called, its digits, its unit, its side and its run, "" where the object does not say."""
+
+    name: str
+    digits: str
+    unit: str = ""
+    side: str = ""
+    run: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Structure:
+    """The numbers and scores of an object, its own side ("" for none), and what was left out of it, in words."""
+
+    numbers: tuple[Number, ...]
+    scores: tuple[Total, ...]
+    left_out: tuple[str, ...]
+    number: int
+    side: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Place:
+    """Where a number stands: the keys above it, the side, the run and the unit that they say."""
+
+    keys: tuple[str, ...] = ()
+    side: str = ""
+    run: str = ""
+    unit: str = ""
+    depth: int = 0
+
+    def below(self, **told: Any) -> _Place:
+        return _Place(**{**{name: getattr(self, name) for name in self.__slots__}, "depth": self.depth + 1, **told})
+
+
+def structure(lines: Sequence[Line], at: int) -> tuple[Structure, int] | None:
+    """An object or a list that is more than one run of a client."""
+    named = _NAME.match(lines[at].text)
+    begins = named.end() if named else 0
+    if lines[at].text[begins : begins + 1] not in ("{", "["):
+        return None
+    text = "\n".join(line.text for line in lines[at : at + MOST_LINES])[begins:LARGEST]
+    found, end = _parsed(text)
+    if not isinstance(found, Mapping | Sequence) or not end:
+        return None
+    place = at + text[:end].count("\n") + 1
+    own = named["name"].strip(" *`'\"-") if named else ""
+    start = _Place(side=own) if role(own) in ("baseline", "candidate") else _Place(keys=(own,) if own else ())
+    if not named and isinstance(found, Mapping) and _one_run(found):
+        return None
+    leaves = list(_walk(found, start))
+    numbers = tuple(each for each in leaves if isinstance(each, Number))
+    scores = tuple(each for each in leaves if isinstance(each, Total))
+    left = tuple(each for each in leaves if isinstance(each, str))
+    if not numbers and not scores:
+        return None
+    side = next((str(found[key]) for key in _IDENTITY if isinstance(found.get(key), str)), "") if isinstance(found, Mapping) else ""
+    return Structure(numbers=numbers, scores=scores, left_out=left, number=lines[at].number, side=side if _is_side(side) else ""), place
+
+
+def _parsed(text: str) -> tuple[Any, int]:
+    """What stands at the beginning of a text, and where it ends; None and 0 where it is neither JSON nor a literal of Python."""
+    try:
+        return json.JSONDecoder().raw_decode(text)
+    except (ValueError, RecursionError):
+        pass
+    end = _balanced(text)
+    try:
+        return (ast.literal_eval(text[:end]), end) if end else (None, 0)
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+        return None, 0
+
+
+def _balanced(text: str) -> int:
+    """Where the brackets that a text begins with are closed, 0 where they never are."""
+    depth, quote = 0, ""
+    for place, letter in enumerate(text):
+        if quote:
+            quote = "" if letter == quote and text[place - 1] != "\\" else quote
+        elif letter in "'\"":
+            quote = letter
+        elif letter in "{[(":
+            depth += 1
+        elif letter in "}])":
+            depth -= 1
+            if not depth:
+                return place + 1
+        if depth > 2 * DEEPEST:
+            return 0
+    return 0
+
+
+def _one_run(found: Mapping[Any, Any]) -> bool:
+    """Whether an object is one run of a client: no side, no run and no score in it."""
+    every = list(_items(found, 0))
+    sided = any(_is_side(str(key)) or (isinstance(value, list) and _runs(str(key), value)) for key, value in every)
+    scored = bool(_scores(found)) or any(isinstance(value, Mapping) and _scores(value) for _, value in every)
+    return (
+        not sided
+        and not scored
+        and not any(isinstance(value, list) and any(isinstance(each, Mapping) for each in value) for _, value in every)
+    )
+
+
+def _items(found: Any, depth: int) -> Iterator[tuple[Any, Any]]:
+    if isinstance(found, Mapping) and depth < DEEPEST:
+        for key, value in found.items():
+            yield key, value
+            yield from _items(value, depth + 1)
+
+
+def _is_side(name: str) -> bool:
+    return role(name) in ("baseline", "candidate") and len(name) <= 80
+
+
+def _walk(found: Any, place: _Place) -> Iterator[Number | Total | str]:
+    if place.depth > DEEPEST:
+        yield f"{'.'.join(place.keys)}: is nested too deeply"
+    elif isinstance(found, Mapping):
+        yield from _of_object(found, place)
+    elif isinstance(found, list | tuple):
+        yield from _of_list(found, place)
+    elif is_number(found):
+        yield Number(name=".".join(place.keys), digits=repr(found), unit=place.unit, side=place.side, run=place.run)
+    elif isinstance(found, str) and (one := cell(found)).kind == "value" and known(one.unit):
+        yield Number(name=".".join(place.keys), digits=one.digits, unit=one.unit, side=place.side, run=place.run)
+
+
+def _of_object(found: Mapping[Any, Any], place: _Place) -> Iterator[Number | Total | str]:
+    if "results" in found and any(isinstance(each, Mapping) and _scores(each) for each in _values(found["results"])):
+        found = {"results": found["results"]}
+        place = place.below(keys=place.keys)
+    scores = _scores(found)
+    place = place.below(unit=next((str(found[key]) for key in _UNIT if isinstance(found.get(key), str)), place.unit))
+    for name, value in found.items():
+        key = str(name)
+        if key in scores:
+            yield _total(key, found, place)
+        elif (matched := _SCORE.match(key)) and matched["metric"].endswith("_stderr"):
+            continue
+        elif _is_side(key) and not place.side:
+            yield from _walk(value, place.below(side=key))
+        else:
+            yield from _walk(value, place.below(keys=place.keys if key == "results" and not place.keys else (*place.keys, key)))
+
+
+def _values(found: Any) -> Sequence[Any]:
+    return list(found.values()) if isinstance(found, Mapping) else []
+
+
+def _scores(found: Mapping[Any, Any]) -> frozenset[str]:
+    """The keys of an object that are scores of lm_eval with their standard errors: "acc,none" beside "acc_stderr,none"."""
+    ways = [match for key in found if (match := _SCORE.match(str(key)))]
+    return frozenset(
+        match[0] for match in ways if is_number(found[match[0]]) and is_number(found.get(f"{match['metric']}_stderr,{match['filter']}"))
+    )
+
+
+def _total(key: str, found: Mapping[Any, Any], place: _Place) -> Total:
+    metric, _, which = key.partition(",")
+    return Total(
+        side=place.side,
+        task=".".join(place.keys) or "task",
+        filter=which,
+        metric=metric,
+        value=float(found[key]),
+        error=float(found[f"{metric}_stderr,{which}"]),
+        better=direction(metric),
+    )
+
+
+def _runs(key: str, found: Sequence[Any]) -> bool:
+    """Whether a list holds a number a run."""
+    return bool(found) and len(found) <= MOST_RUNS and all(map(is_number, found)) and not _OF_REQUESTS.match(key)
+
+
+def _of_list(found: Sequence[Any], place: _Place) -> Iterator[Number | Total | str]:
+    key = place.keys[-1] if place.keys else ""
+    if _runs(key, found):
+        for run, value in enumerate(found, 1):
+            yield from _walk(value, place.below(run=str(run)))
+    elif found and all(isinstance(each, Mapping) for each in found):
+        yield from _of_rows(list(found), place)
+    elif any(map(is_number, found)):
+        yield f"{key or 'a list'}: {len(found)} numbers, which are no runs"
+
+
+def _of_rows(rows: Sequence[Mapping[Any, Any]], place: _Place) -> Iterator[Number | Total | str]:
+    """The rows of a list: each of a side, of a metric, or a run of the side above; two without anything that tells them apart are sides."""
+    sides = [_side_of(row) for row in rows]
+    nameless = not any(sides) and not place.side and len(rows) == 2 and not any(_sides_inside(row) for row in rows)
+    alike = (
+        nameless and set(rows[0]) == set(rows[1]) and all(rows[0][key] == rows[1][key] for key in rows[0] if isinstance(rows[0][key], str))
+    )
+    numbers = count(1)
+    for row, side in zip(rows, sides, strict=True):
+        told = {name for name, value in row.items() if isinstance(value, str)}
+        named = next((key for key in _METRIC if key in told and row[key] != side), "")
+        run = next((str(row[key]) for key in RUN_KEYS if key in row), "")
+        cases = [
+            f"{key}={row[key]}"
+            for key in row
+            if key in told and key not in (named, *_UNIT) and row[key] != side and not cell(row[key]).unit
+        ]
+        sizes = [f"{key}={row[key]}" for key in row if _is_size(str(key), [other.get(key) for other in rows])]
+        rest = {key: value for key, value in row.items() if key not in (*RUN_KEYS, named) and f"{key}={value}" not in (*cases, *sizes)}
+        rest = {str(row[named]) if key == "value" and named else key: value for key, value in rest.items() if row[key] != side}
+        own = (*place.keys, *([str(row[named])] if named and "value" not in row else []), *cases, *sizes)
+        ordinal = ("first", "second")[next(numbers) - 1] if alike else ""
+        again = not side and not alike and not cases and not sizes and not named and not run
+        yield from _walk(
+            rest, place.below(keys=own, side=place.side or side or ordinal, run=run or place.run or (str(next(numbers)) if again else ""))
+        )
+
+
+def _is_size(key: str, values: Sequence[Any]) -> bool:
+    """Whether a number of each row is a size, which tells rows apart, and no result: a batch of 1 and of 8."""
+    size = re.search(
+        r"(?i)(?:^|_)(?:batch(?:_size)?|bs|concurrency|clients|users|len|length|isl|osl|tp|qps|rps|request_rate|num_prompts)$", key
+    )
+    return bool(size) and all(isinstance(value, int) or value is None for value in values)
+
+
+def _side_of(row: Mapping[Any, Any]) -> str:
+    """The side that a row names itself."""
+    named = [str(row[key]) for key in _IDENTITY if isinstance(row.get(key), str)]
+    return next((each for each in named if _is_side(each) or release(each) is not None), "")
+
+
+def _sides_inside(row: Mapping[Any, Any]) -> bool:
+    return any(_is_side(str(key)) for key, _ in _items(row, 0))

@@ -1,0 +1,58 @@
+"""What a blame found, as its JSON has it, becomes what the panel shows: every text is made harmless, and long lists are cut."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from perfproof.model.base.untrusted import line, lines
+from perfproof.report.base.page_model import BlameView, GuiltyView, MixtureView
+
+UNITS = 12
+"""Units of a mixture that are named, at most."""
+FUNCTIONS = 30
+"""Functions of the table, at most."""
+DIFF = 2_000
+"""Lines of the diff, at most."""
+
+
+def of_document(document: Mapping[str, Any], diff: str) -> BlameView:
+    """The view of a document that `perfproof blame --json` prints, with the text of its diff."""
+    good, bad = document["values"]
+    return BlameView(
+        builds=(line(document["good"], 160), line(document["bad"], 160)),
+        metric=line(document["metric"], 160),
+        values=(float(good), float(bad)),
+        guilty=tuple(map(_guilty, document["guilty"])),
+        mixtures=tuple(map(_mixture, document["trials"])),
+        functions=tuple((line(one["function"], 200), int(one["change"]), float(one["share"])) for one in document["functions"][:FUNCTIONS]),
+        answer=line(document["answer"], 400),
+        diff=lines(diff, DIFF, 400),
+        complete=bool(document["complete"]),
+    )
+
+
+def _guilty(one: Mapping[str, Any]) -> GuiltyView:
+    return GuiltyView(
+        function=line(one["function"] or "", 200),
+        file=line(one["file"], 200),
+        lines=_span(one["lines"]),
+        hunks=", ".join(_span(hunk) for hunk in one["hunks"]),
+        share=one["share"],
+        brought=one["brought"],
+        together=tuple(line(other, 200) for other in one["together"]),
+        divided=bool(one["divided"]),
+        known=line(one["known_as"] or "", 300),
+    )
+
+
+def _mixture(one: Mapping[str, Any]) -> MixtureView:
+    named = [line(unit.partition(":")[2] or unit, 160) for unit in one["units"]]
+    more = [f"and {len(named) - UNITS} more"] if len(named) > UNITS else []
+    return MixtureView(
+        side=one["side"], units=(*named[:UNITS], *more), share=one["share"], said=line(one["why"], 300), seconds=float(one["seconds"])
+    )
+
+
+def _span(found: Sequence[int] | None) -> str:
+    return "" if not found else f"{found[0]:,}" if found[0] == found[1] else f"{found[0]:,} to {found[1]:,}"

