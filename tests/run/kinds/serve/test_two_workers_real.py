@@ -46,7 +46,7 @@ metrics: {output_throughput: {primary: true}}
 blocks: 6
 """
 ON_CPU = '{OMP_WAIT_POLICY: PASSIVE, OMP_NUM_THREADS: "1", VLLM_CPU_OMP_THREADS_BIND: nobind}'
-ON_GPUS = '{NCCL_NVLS_ENABLE: "0"}'
+ON_GPUS = '{NCCL_NVLS_ENABLE: "0", TORCH_SYMM_MEM_DISABLE_MULTICAST: "1", NVSHMEM_DISABLE_NVLS: "1", VLLM_ALLREDUCE_USE_SYMM_MEM: "0"}'
 GONE = 90.0
 """Seconds after which nothing may be left."""
 
