@@ -21,6 +21,7 @@ from perfproof.builds.overlays import git_changes
 from perfproof.changes.change_files import Files
 from perfproof.changes.scenario_selection import files as few
 from perfproof.model.base.errors import BadInput
+from perfproof.model.base.yaml_io import read_mapping
 from perfproof.model.documents.policy_documents import shipped
 from perfproof.model.installed.project_files import FOLDER, SETTINGS, Project, project_here, project_in
 from perfproof.model.installed.scenario_folders import FOLDERS, of_project, scenario_files
@@ -147,6 +148,8 @@ class _Taken:
                 f"{option} {path}: {self.base} has no such file: a change is judged by the files of its base, so merge this one first, or "
                 "name one outside the repository"
             )
+        for place in _folders_of(copy) if beside else ():
+            self._of_base(path.parent / place)
         return copy
 
     def _of_base(self, path: Path) -> Path | None:
@@ -159,6 +162,20 @@ class _Taken:
 
     def _inside(self, path: Path) -> str | None:
         return _place(path, self.top)
+
+
+def _folders_of(scenario: Path) -> Iterator[str]:
+    """The folders that a scenario takes files of, relative to its own: those of a command and of its arms, and that of a benchmark by path.
+
+    What is no scenario has none; it is refused when it is read.
+    """
+    with contextlib.suppress(BadInput):
+        document = read_mapping(scenario)
+        workload, arms = document.get("workload"), document.get("arms")
+        named = [workload, *(arms.values() if isinstance(arms, dict) else ())]
+        places = [one.get("files") for one in named if isinstance(one, dict)]
+        places += [os.path.dirname(str(workload.get("bench", "")))] if isinstance(workload, dict) else []
+        yield from (place for place in places if isinstance(place, str) and place and not place.startswith(("/", "~", "$")))
 
 
 def _policy_in(project: Project | None) -> str | None:
