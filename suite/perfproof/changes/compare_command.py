@@ -42,6 +42,7 @@ class Asked:
     files: Path | None
     timeout: float
     warmups: int
+    count_python: bool
     margin: float
     profile: Profile
     seed: int
@@ -82,11 +83,12 @@ def scenario_document(asked: Asked) -> dict[str, Any]:
         "counts": counts,
         "timeout": asked.timeout,
         "warmups": asked.warmups,
+        "count_python": asked.count_python,
     }
     return {
         "schema": 1,
         "question": f"What does the change make of: {' '.join(asked.words)}"[:1000],
-        "workload": {key: value for key, value in workload.items() if value not in ({}, 0)},
+        "workload": {key: value for key, value in workload.items() if value not in ({}, 0, False)},
         "builds": _builds(asked),
         "arms": {BASE: {"baseline": True, "build": BASE}, DIFF: {"build": DIFF}},
         "metrics": {**{name: {"primary": True, "margin": asked.margin} for name in primary}, **{name: {} for name in beside}},

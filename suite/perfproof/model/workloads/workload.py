@@ -6,10 +6,11 @@ The defaults are those of most kinds; a kind overrides the others. Facts that do
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Self
 
+from perfproof.model.workloads.file_folder import CommitFiles, Files
 from perfproof.model.workloads.model_source import Model
 
 Profile = Literal["quick", "standard", "thorough"]
@@ -113,6 +114,16 @@ class Workload:
     def doubts(self, profile: Profile, measured: Sequence[float]) -> Iterator[str]:
         """Warnings before it runs. `measured` are the seconds that its trials have measured so far."""
         yield from ()
+
+    # --- its files ---------------------------------------------------------------------------------------
+
+    def with_files_pinned(self, pin: Callable[[CommitFiles], CommitFiles]) -> Workload:
+        """The workload with the hash of the files of a commit that it names; itself if it names none."""
+        return self
+
+    def with_files(self, files: Files) -> Workload:
+        """The workload with other files; itself if it takes none."""
+        return self
 
     # --- in a definition ---------------------------------------------------------------------------------
 

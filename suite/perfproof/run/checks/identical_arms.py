@@ -44,9 +44,11 @@ def _without_arms(scenario: Scenario) -> str:
 
 
 def _settings(arm: Arm) -> object:
-    """A key that is equal for arms with equal patches, environment, arguments and model runner; a release's own choice is not known yet."""
+    """A key that is equal for arms with equal patches, environment, arguments, files of their own and model runner; a release's own choice
+    is not known yet."""
     runner = arm.runner if arm.runner in VALUES else None
-    return frozenset(arm.patches), frozenset(arm.environment.items()), arm.server_arguments, frozenset(arm.client.items()), runner
+    own = arm.files.sha256 if arm.files else None
+    return frozenset(arm.patches), frozenset(arm.environment.items()), arm.server_arguments, frozenset(arm.client.items()), runner, own
 
 
 def _same(scenario: Scenario, one: Arm, other: Arm, ready: Mapping[str, ReadyBuild]) -> str:
