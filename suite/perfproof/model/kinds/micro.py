@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -49,6 +51,12 @@ class MicroWorkload(Workload):
     @property
     def benchmark_file(self) -> str:
         return os.path.join(self.files.path, self.bench) if self.files is not None and os.path.isabs(self.files.path) else ""
+
+    @property
+    def observed_as(self) -> tuple[str, ...]:
+        asked = json.dumps([self.parameters, self.cases, dict(self.count_at)], sort_keys=True, default=str)
+        digest = hashlib.sha256(asked.encode()).hexdigest()[:8]
+        return (f"benchmark {self.bench} {digest}" if self.files is None else f"file {self.files.sha256[:16]} {self.bench} {digest}",)
 
     @property
     def sizes(self) -> int:

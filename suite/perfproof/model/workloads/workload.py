@@ -48,6 +48,11 @@ class Workload:
         return ""
 
     @property
+    def observed_as(self) -> tuple[str, ...]:
+        """What is observed when its trials count which functions they call, such as "benchmark swap_states"; none where they can't."""
+        return ()
+
+    @property
     def sizes(self) -> int:
         """The number of sizes in one trial; a sweep has more than one."""
         return 1
