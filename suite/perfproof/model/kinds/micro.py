@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import json
 import os
@@ -61,6 +62,12 @@ class MicroWorkload(Workload):
     @property
     def sizes(self) -> int:
         return len(self.cases)
+
+    def for_counts(self) -> MicroWorkload:
+        """One round of each case; a benchmark of the user's own decides itself how often it runs."""
+        if self.files is not None:
+            return self
+        return dataclasses.replace(self, parameters={**self.parameters, "rounds": 1, "warmup_rounds": 0})
 
     def counted_once(self, case: str) -> Mapping[str, Any]:
         return {"parameters": {**self.parameters, "rounds": 1}} if self.files is None else {}

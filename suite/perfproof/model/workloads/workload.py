@@ -69,6 +69,10 @@ class Workload:
 
     # --- how it is run -----------------------------------------------------------------------------------
 
+    def for_counts(self) -> Self:
+        """The workload as it runs where only its counts are wanted: nothing is repeated for the sake of times."""
+        return self
+
     @property
     def repeats(self) -> int:
         """How often the baseline alone runs again, after the only block."""
