@@ -364,6 +364,26 @@ def test_a_block_that_would_not_end_in_the_time_budget_is_not_begun(tmp_path: Pa
     assert carry_out(make_plan([scenario()], seed=0), tmp_path, runner, budget=2.5, clock=lambda: 30.0 * len(runner.ran)).ran == 4
 
 
+def test_a_first_block_that_is_expected_to_take_too_long_is_not_begun(tmp_path: Path) -> None:
+    """What is expected holds until a block was measured: then that one's seconds do."""
+    runner = FakeRunner()
+    plan, clock = make_plan([scenario()], seed=0), lambda: 30.0 * len(runner.ran)
+    done = carry_out(plan, tmp_path, runner, budget=2.5, clock=clock, seconds={"swap_states": 151.0})
+    assert (done.ran, runner.ran) == (0, [])
+    assert "6 of 6 blocks were not measured" in done.warnings[0]
+    assert carry_out(plan, tmp_path, runner, budget=2.5, clock=clock, seconds={"swap_states": 149.0}).ran == 4
+
+
+def test_blocks_that_were_excluded_are_told_apart_from_those_never_measured(tmp_path: Path) -> None:
+    """The budget ends before they are measured again."""
+    spoilt = FakeRunner(fate=lambda one, tries: dataclasses.replace(one, status="invalid", reason="busy") if one.block < 3 else one)
+    done = carry_out(make_plan([scenario()], seed=0), tmp_path, spoilt, budget=2.0, clock=lambda: 30.0 * len(spoilt.ran))
+    assert done.warnings == (
+        "swap_states: the time budget is spent: 4 of 6 blocks were not measured, and 2 that were excluded or broken off were not measured "
+        "again; the same command without it goes on from here",
+    )
+
+
 def test_a_time_budget_counts_from_the_beginning(tmp_path: Path) -> None:
     """What builds and waiting took is part of it: with all of it spent there, nothing is begun."""
     now = [0.0]

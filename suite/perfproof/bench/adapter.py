@@ -80,6 +80,7 @@ def input_batch(
     is_pooling_model: bool = False,
     logitsprocs_need_output_token_ids: bool = False,
     reasoning_config: Any = None,
+    logitsprocs: Any = None,
 ) -> Any:
     """A V1 `InputBatch` of `max_num_reqs` rows of `max_model_len` tokens, one KV cache group.
 
@@ -106,6 +107,7 @@ def input_batch(
             num_spec_tokens=num_spec_tokens,
             is_pooling_model=is_pooling_model,
             reasoning_config=reasoning_config,
+            logitsprocs=logitsprocs,
         )
     )
 

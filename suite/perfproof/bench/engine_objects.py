@@ -121,6 +121,22 @@ def vllm_config(
     )
 
 
+def ngram_speculation(tokens: int) -> Any:
+    """The configuration of ngram speculation with so many drafted tokens, as an engine makes it."""
+    mend_cpu_probe()
+    from vllm.config import ParallelConfig, SpeculativeConfig
+
+    target = vllm_config(max_num_seqs=8).model_config
+    return SpeculativeConfig(
+        method="ngram",
+        num_speculative_tokens=tokens,
+        prompt_lookup_max=3,
+        prompt_lookup_min=1,
+        target_model_config=target,
+        target_parallel_config=ParallelConfig(),
+    )
+
+
 # --- the KV cache ---------------------------------------------------------------------------------
 
 
@@ -315,7 +331,36 @@ def decoding(scheduler: Any, requests: Sequence[Any], *, steps: int = 2) -> None
         step(scheduler)
 
 
+# --- the sampler ----------------------------------------------------------------------------------
+
+
+def logits_processors(*, max_num_seqs: int) -> Any:
+    """vLLM's own logits processors (logit bias, min tokens, min-p), as the runner makes them for its batch."""
+    import torch
+    from vllm.v1.sample.logits_processor import build_logitsprocs
+
+    config = vllm_config(max_num_seqs=max_num_seqs)
+    return build_logitsprocs(
+        **accepted(build_logitsprocs, vllm_config=config, device=torch.device("cpu"), is_pin_memory=False, is_pooling_model=False)
+    )
+
+
+def sampler() -> Any:
+    """A `Sampler` of the V1 runner."""
+    mend_cpu_probe()
+    from vllm.v1.sample.sampler import Sampler
+
+    return Sampler()
+
+
 # --- the front end --------------------------------------------------------------------------------
+
+
+def input_processor(*, max_model_len: int = 8_192, **more: Any) -> Any:
+    """An `InputProcessor`, as the front end has it, of a model without a tokenizer; `more` goes to `vllm_config`."""
+    from vllm.v1.engine.input_processor import InputProcessor
+
+    return InputProcessor(vllm_config(max_num_seqs=128, max_model_len=max_model_len, **more))
 
 
 def output_processor(tokenizer: Any = None, *, log_stats: bool = True, **more: Any) -> Any:

@@ -2,7 +2,7 @@
 
 A scenario that exercises a whole module may or may not run the changed code; only its trials show that. Where another scenario ran the
 change, one that never called it decides nothing. Where no scenario about answers called a function, its answers were not tested, and that
-is not a pass. Pure, except `idle_before`, which reads the folders of other changes.
+is not a pass. Pure, except `earlier_records`, which reads the folders of other changes.
 """
 
 from __future__ import annotations
@@ -138,19 +138,24 @@ def borne_out(reasons: Mapping[str, str], calls: Called, counted: Watching) -> d
     return {name: reason for name, reason in reasons.items() if name not in silent | surprising}
 
 
-def idle_before(scenarios: Iterable[Scenario], watched: Watching, base: ReadyBuild, folders: Iterable[Path]) -> set[str]:
+def earlier_records(folders: Iterable[Path]) -> list[Record]:
+    """The records of the results folders of other changes, of which the newest are read."""
+    recent = sorted(folders, key=lambda folder: folder.stat().st_mtime)[-MOST_FOLDERS:]
+    return [record for folder in recent for record in _readable(folder)]
+
+
+def idle_before(scenarios: Iterable[Scenario], watched: Watching, base: ReadyBuild, records: Iterable[Record]) -> set[str]:
     """The scenarios in which the base calls none of the functions, by the records of earlier changes.
 
-    They do not run this change either, because only these functions lead to it. `scenarios` have a change's arms; `folders` are results
-    folders of changes, of which the newest are read. For a function that the base lacks, or code without counts, nothing is known before.
+    They do not run this change either, because only these functions lead to it. `scenarios` have a change's arms. For a function that the
+    base lacks, or code without counts, nothing is known before.
     """
     if watched.unknown or not watched.functions:
         return set()
-    recent = sorted(folders, key=lambda folder: folder.stat().st_mtime)[-MOST_FOLDERS:]
-    records = [record for folder in recent for record in _readable(folder) if record.status == "ok" or _never_ran(record)]
+    telling = [record for record in records if record.status == "ok" or _never_ran(record)]
     known: dict[str, int] = {}
     for scenario in scenarios:
-        for record in (one for one in records if _alike(one, scenario, base)):
+        for record in (one for one in telling if _alike(one, scenario, base)):
             counts = calls(record, watched.functions)
             if len(counts) == len(watched.functions):
                 known[scenario.name] = known.get(scenario.name, 0) + sum(counts.values())

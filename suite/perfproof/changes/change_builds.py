@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from perfproof.builds.overlays import git_changes, overlay, unified_diff
+from perfproof.builds.overlays.commit_files import pinned
 from perfproof.changes.countable_functions import Watching
 from perfproof.model.base.errors import BadInput
 from perfproof.model.documents.build_spec import EXPECTED, parse_build
@@ -101,6 +102,7 @@ def documents(change: Change, folder: Path) -> dict[str, dict[str, Any]]:
 def rearmed(scenario: Scenario, docs: Mapping[str, Mapping[str, Any]], label: str) -> Scenario:
     """The scenario with its workload, metrics and margins, and two arms, the base and the change, without patches and with the baseline's
     settings. Its definition holds the hash of the change, so that the same change continues and another one does not mix with it."""
+    scenario = scenario.with_files_of(scenario.baseline)
     own = {
         key: value
         for key, value in scenario.definition["arms"][scenario.baseline.name].items()
@@ -110,7 +112,7 @@ def rearmed(scenario: Scenario, docs: Mapping[str, Mapping[str, Any]], label: st
     question = f"{scenario.name}: what does {label} change against its base?"
     definition = {**scenario.definition, "question": question, "builds": dict(docs), "arms": arms}
     made = scenario_of(definition, source=scenario.source, folder=Path(scenario.source).parent, workload=scenario.workload)
-    made = git_changes.pinned(made)
+    made = pinned(made)
     return dataclasses.replace(made, exercises=scenario.exercises, device=scenario.device)
 
 

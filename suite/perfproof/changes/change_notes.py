@@ -1,13 +1,10 @@
-"""Sentences beside the verdicts on a change: how long measuring takes, and whether the changed code is known to have run."""
+"""Sentences beside the verdicts on a change: whether the changed code is known to have run, and what decided."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from pathlib import Path
 
-from perfproof import store
 from perfproof.analysis.judging.judge import JudgedScenario
-from perfproof.analysis.stats.number_format import duration
 from perfproof.analysis.trials.paired_trials import counts, fine, latest
 from perfproof.changes.call_coverage import called
 from perfproof.changes.change_builds import BASE
@@ -22,9 +19,8 @@ from perfproof.model.scenarios.plan import Plan
 from perfproof.model.verdicts.gate_decision import Decision
 from perfproof.model.verdicts.judged import Outcome
 from perfproof.model.verdicts.policy import DEFAULT_POLICY
-from perfproof.planning import estimates
 from perfproof.run.checks import vllm_tests
-from perfproof.run.checks.resume import decided, left
+from perfproof.run.checks.resume import decided
 from perfproof.run.kinds.micro.micro_result import NOT_HERE
 from perfproof.run.processes.attestation import NEVER_RAN
 
@@ -32,20 +28,6 @@ TIMES_NOT_TESTED = "times were NOT tested"
 """The start of the sentence on times that a busy machine spoilt, where counts were judged."""
 MOST_TESTS = 10
 """The most tests listed of each kind."""
-
-
-def duration_estimates(plan: Plan, results: Path) -> list[str]:
-    """The estimated duration of each scenario that is not settled, with its missing trials, and the sum where there are several."""
-    records = store.records_in(results)
-    todo = left(plan, records, store.read_floors(results), settled)
-    lines, minutes = [], 0.0
-    for one in estimates(plan, records, (), ""):
-        if count := todo[one.scenario]:
-            own = one.minutes * count / one.trials
-            minutes += own
-            trials = one.source if count == one.trials else f"{count} of {one.source}"
-            lines.append(f"{one.scenario}: about {duration(own)} ({trials})")
-    return [*lines, f"about {duration(minutes)} in all"] if len(lines) > 1 else lines
 
 
 def settled(judged: JudgedScenario) -> bool:
@@ -104,7 +86,7 @@ def conclusion(decision: Decision, records: Sequence[Record], host: HostCount, *
     elif untimed := counted_alone(decision, records):
         code = EXIT_INCONCLUSIVE
         lines.append(
-            f"no count or answer got worse, but {TIMES_NOT_TESTED} of {', '.join(untimed)}: the machine was busy (exit code {code})"
+            f"nothing that decides got worse, but {TIMES_NOT_TESTED} of {', '.join(untimed)}: the machine was busy (exit code {code})"
         )
     elif code == EXIT_PASS and untested:
         code = EXIT_INCONCLUSIVE

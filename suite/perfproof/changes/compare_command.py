@@ -14,6 +14,7 @@ from typing import Any
 from perfproof.changes.change_builds import BASE, DIFF, documents, where_it_left
 from perfproof.changes.measure_change import Change
 from perfproof.commands import run_scenarios
+from perfproof.commands.benchmark_file import QUICK
 from perfproof.model.base.errors import BadInput
 from perfproof.model.base.quantities import known, scale
 from perfproof.model.base.yaml_io import write_mapping
@@ -41,6 +42,7 @@ class Asked:
     files: Path | None
     timeout: float
     warmups: int
+    count_python: bool
     margin: float
     profile: Profile
     seed: int
@@ -81,14 +83,16 @@ def scenario_document(asked: Asked) -> dict[str, Any]:
         "counts": counts,
         "timeout": asked.timeout,
         "warmups": asked.warmups,
+        "count_python": asked.count_python,
     }
     return {
         "schema": 1,
         "question": f"What does the change make of: {' '.join(asked.words)}"[:1000],
-        "workload": {key: value for key, value in workload.items() if value not in ({}, 0)},
+        "workload": {key: value for key, value in workload.items() if value not in ({}, 0, False)},
         "builds": _builds(asked),
         "arms": {BASE: {"baseline": True, "build": BASE}, DIFF: {"build": DIFF}},
         "metrics": {**{name: {"primary": True, "margin": asked.margin} for name in primary}, **{name: {} for name in beside}},
+        "profiles": QUICK,
     }
 
 

@@ -3,8 +3,8 @@
 In order: the change is read, and the files that it touches choose its scenarios, before anything is made; both builds are made; what the
 change costs the host is counted; the functions that differ choose among the scenarios; vLLM's own tests run on both builds, if wanted. Then
 the scenarios are planned and run with two new arms (`base`, `diff`) in place of their own, and the verdicts, the pull request's text and
-the report are written. Where no scenario exercises the change, its count is the answer. A test that the change breaks ends the command, and
-so does a change that no scenario exercises and that could not be counted.
+the report are written. Where no scenario exercises the change, its count is the answer. A test that the change breaks ends the command.
+Wherever it ends, and whenever its budget does, a text says what is known and what is missing.
 """
 
 from __future__ import annotations
@@ -12,61 +12,53 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import hashlib
-import os
-import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 
 from perfproof import store
 from perfproof.builds.install.ready_build import ReadyBuild
 from perfproof.builds.prepare import prepare
-from perfproof.changes.call_coverage import NOT_TESTED, about_answers, borne_out, called, idle_before, sentences
+from perfproof.changes.answer_budget import AnswerBudget
+from perfproof.changes.call_coverage import earlier_records, idle_before
+from perfproof.changes.change_answer import Answer, Wanted, command_of
 from perfproof.changes.change_builds import Change, ChangeBuilds, blame_note, builds_of, counting, documents, rearmed, where_it_left
-from perfproof.changes.change_notes import (
-    TIMES_NOT_TESTED,
-    conclusion,
-    duration_estimates,
-    measurable,
-    settled,
-    tests_note,
-    uncounted,
-    vllm_test_lines,
-)
+from perfproof.changes.change_notes import settled, tests_note, vllm_test_lines
 from perfproof.changes.countable_functions import Watching
 from perfproof.changes.counting.count_findings import Setting, cells_of
-from perfproof.changes.counting.host_count import Counting, HostCount, budget_of, count_first
+from perfproof.changes.counting.host_count import Counting, count_first
 from perfproof.changes.scenario_selection import (
-    NEIGHBOURS,
+    NO_CALLS,
     Chosen,
     by_files,
+    calling,
     choose,
     differences,
     files,
     nothing_exercises,
+    observed,
     package_of,
-    reason_lines,
     watched,
 )
+from perfproof.changes.time_estimates import TrialTime, duration_estimates, fitting, trial_times
 from perfproof.commands import record_verdicts
 from perfproof.commands.run_scenarios import load
 from perfproof.executor import conduct
-from perfproof.model.base.errors import EXIT_INCONCLUSIVE, EXIT_REGRESSED, BadInput, CannotRun
-from perfproof.model.installed import extras
+from perfproof.model.base.errors import EXIT_INCONCLUSIVE, EXIT_REGRESSED, CannotRun
 from perfproof.model.installed.scenario_folders import scenario_files
+from perfproof.model.records.record import Record
 from perfproof.model.scenarios.plan import Plan
-from perfproof.model.scenarios.scenario import OverlayBuild, Profile, Scenario
-from perfproof.model.verdicts.judged import Judged
+from perfproof.model.scenarios.scenario import OverlayBuild, Scenario
 from perfproof.model.verdicts.policy import DEFAULT_POLICY
 from perfproof.planning import make_plan
 from perfproof.progress import RunProgress
-from perfproof.report.extract.facts import AGAIN
 from perfproof.run.checks import vllm_tests
 from perfproof.run.host.preflight import Start
-from perfproof.run.host.time_budget import counted_down, enough_to_begin
+from perfproof.run.host.time_budget import NothingMeasured, enough_to_begin, nothing_measured
 from perfproof.run.trials.runner import Runner
 from perfproof.runners import check_names, opened
 
@@ -74,40 +66,6 @@ __all__ = ["Change", "OpenRunners", "Wanted", "contribute", "documents", "load",
 
 RESULTS = Path("results/pr")
 OpenRunners = Callable[[Plan, Path], contextlib.AbstractContextManager[Callable[[Scenario], Runner]]]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
-    """How to measure it. `scenarios` is None for those that the change picks, and one that was written for `bench` where
-    that is named; `results` None for a folder that belongs to the change."""
-
-    scenarios: Sequence[Path] | None
-    tests: Sequence[Path]
-    profile: Profile
-    seed: int
-    blocks: int | None
-    budget: float | None
-    results: Path | None
-    builds: Path
-    text: Path
-    report: Path
-    print_text: bool
-    wait: float
-    anyway: bool
-    no_count: bool
-    count_features: Sequence[str]
-    bench: Path | None = None
-
-    @property
-    def page(self) -> Path | None:
-        """The file of the page; None where this install can't draw one."""
-        return None if extras.lacking("report") else self.report
-
-    @property
-    def written(self) -> str:
-        """Where the text and the page are."""
-        page = self.page or f"none: a page {extras.without('report', extras.lacking('report'))}"
-        return f"text for the pull request: {self.text}\nreport: {page}"
 
 
 def contribute(
@@ -119,96 +77,171 @@ def contribute(
 ) -> int:
     """Counts and measures a change. The default policy decides the exit code: a broken test is a regression, untested answers are no pass.
 
+    Whatever goes wrong once the change has been read, and whenever the budget ends, text and report say what is known and what is missing.
     `open_runners` opens the runners of a plan, `count` counts a change; tests pass their own. Raises `BadInput` for a change that can't be
-    read, or that no scenario exercises and that could not be counted.
+    read.
     """
-    console, left = console or Console(), counted_down(wanted.budget)
-    say = partial(console.print, highlight=False, markup=False, soft_wrap=True)
+    console, budget = console or Console(), AnswerBudget(minutes=wanted.budget, began=wanted.began.at, slowness=wanted.began.slowness())
     since, behind = where_it_left(change)
     vllm_tests.checked(wanted.tests)
     cells_of(wanted.count_features)
     scenarios = load(wanted.scenarios or scenario_files(), wanted.profile, wanted.blocks)
     builds = builds_of(since, scenarios[0])
-    built = builds.overlay
-    near, nothing = _near(scenarios, builds.paths, package_of(built, wanted.builds), wanted)
-    with enough_to_begin(wanted.budget, left()):
-        base, changed = prepare(built.base, wanted.builds, say), prepare(built, wanted.builds, say)
-    notes = [f"{built.base.label} against {built.label}", *behind]
-    for note in notes:
-        say(note)
+    notes = [f"{builds.overlay.base.label} against {builds.overlay.label}", *behind]
+    answer = Answer(wanted=wanted, command=command_of(change, wanted), console=console, files=files(builds.paths), notes=notes)
+    run = _Run(
+        change=since,
+        wanted=wanted,
+        budget=budget,
+        builds=builds,
+        scenarios=scenarios,
+        answer=answer,
+        open_runners=open_runners,
+        count=count,
+    )
     record_verdicts.clear(wanted.text, wanted.report)
-    setting = Setting(builds=wanted.builds, margin=DEFAULT_POLICY.counts.smallest, say=say, left=budget_of(wanted.budget, left))
-    host = HostCount() if wanted.no_count else count(base, changed, wanted.count_features, setting)
-    for sentence in [*host.sentences(), *([blame_note(since, host.more_work)] if host.more_work else [])]:
-        say(sentence)
-    results = wanted.results or RESULTS / _folder(built, wanted)
-    with enough_to_begin(wanted.budget, left()):
-        tested = vllm_tests.both(base, changed, wanted.tests, results / "tests") if wanted.tests else None
-    for line in vllm_test_lines(tested) if tested is not None else ():
-        say(line)
-    if tested is not None and tested.broken:
-        return EXIT_REGRESSED
-    notes = [f"{notes[0]}, which changes {files(builds.paths)}", *notes[1:], *([tests_note(tested)] if tested is not None else [])]
-    answer = _Answer(host=host, notes=notes, wanted=wanted, command=_command(change, wanted), console=console)
-    functions = watched(builds.paths, base, changed, near)
     try:
-        if nothing is not None:
-            raise nothing
-        chosen = _chosen(near, scenarios, builds, (base, changed), functions, wanted, results)
-    except (BadInput, CannotRun) as error:
-        if host.findings is None:
-            raise
-        return answer.by_count(host.code(DEFAULT_POLICY), error)
-    functions = dataclasses.replace(functions, unknown=()) if chosen.guessed else functions
-    for line in chosen.lines:
-        say(line)
-    plan = make_plan([counting(builds.rearmed(scenario), functions) for scenario in chosen.scenarios], wanted.seed)
-    for line in duration_estimates(plan, results):
-        say(line)
-    seconds = left()
-    try:
-        _measure(plan, results, wanted, console, open_runners, None if seconds is None else seconds / 60)
-        code = answer.by_scenarios(plan, results, functions, chosen)
+        return run.to_its_answer()
+    except NoScenario as none:
+        return answer.without_times(none, answer.host.code(DEFAULT_POLICY))
     except CannotRun as error:
-        if not host.ran:
-            raise
-        return answer.by_count(host.code(DEFAULT_POLICY) or EXIT_INCONCLUSIVE, error)
-    say(f"{wanted.written}\nrecords: {results}; the same command goes on from there")
-    return code
+        return answer.without_times(error, answer.host.code(DEFAULT_POLICY) or EXIT_INCONCLUSIVE)
 
 
-def _near(
-    scenarios: Sequence[Scenario], paths: Sequence[str], package: Path | None, wanted: Wanted
-) -> tuple[Sequence[Scenario], BadInput | None]:
-    """The scenarios of the touched files, or the error that there are none, which ends the command with `--no-count`."""
-    if wanted.scenarios is not None:
-        return scenarios, None
-    try:
-        return by_files(scenarios, paths, package), None
-    except BadInput as nothing:
-        if wanted.no_count:
-            raise
-        return (), nothing
+class NoScenario(CannotRun):
+    """No scenario can measure the change: its count is the answer."""
 
 
-def _chosen(
-    near: Sequence[Scenario],
-    scenarios: Sequence[Scenario],
-    builds: ChangeBuilds,
-    sides: tuple[ReadyBuild, ReadyBuild],
-    functions: Watching,
-    wanted: Wanted,
-    results: Path,
-) -> Chosen:
-    """The scenarios to measure. Raises `BadInput` or `CannotRun` where there is none."""
-    base, changed = sides
-    idle = idle_before([builds.rearmed(one) for one in near], functions, base, _others(results))
-    differing = differences(builds.paths, base, changed, near)
-    named = wanted.scenarios is not None
-    chosen = choose(near, differing, base.fingerprint.device, wanted.profile, picked=named, idle=idle)
-    if chosen.guessed and not functions.functions:
-        raise nothing_exercises(scenarios, builds.paths, base.fingerprint.package)
-    return chosen
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Run:
+    """The steps from a change that was read to its answer; what was found out so far is in `answer`, wherever it ends."""
+
+    change: Change
+    wanted: Wanted
+    budget: AnswerBudget
+    builds: ChangeBuilds
+    scenarios: Sequence[Scenario]
+    answer: Answer
+    open_runners: OpenRunners | None
+    count: Counting
+
+    def to_its_answer(self) -> int:
+        """Makes, counts, tests, chooses and measures; returns the exit code. Raises `CannotRun` where it ends without times."""
+        wanted, built, answer = self.wanted, self.builds.overlay, self.answer
+        near = self._near(package_of(built, wanted.builds))
+        with self._in_time():
+            base, changed = prepare(built.base, wanted.builds, answer.say), prepare(built, wanted.builds, answer.say)
+        for note in answer.notes:
+            answer.say(note)
+        self._count(base, changed, alone=not near)
+        results = wanted.results or RESULTS / _folder(built, wanted)
+        if not self._passes_tests(base, changed, results):
+            return answer.stopped(EXIT_REGRESSED)
+        functions = watched(self.builds.paths, base, changed, near)
+        earlier = earlier_records(_others(results))
+        times = trial_times(self.scenarios, [*_own_records(results), *earlier], answer.host.importing)
+        chosen = self._chosen(near, (base, changed), functions, times, earlier)
+        functions = dataclasses.replace(functions, unknown=()) if chosen.guessed else functions
+        for line in chosen.lines:
+            answer.say(line)
+        plan = self._plan([counting(self.builds.rearmed(scenario), functions) for scenario in chosen.scenarios], times, results)
+        self._measure(plan, results, {one.name: times[one.name].block(one) for one in plan.scenarios})
+        return answer.by_scenarios(plan, results, functions, chosen, base)
+
+    def _in_time(self) -> contextlib.AbstractContextManager[None]:
+        """A context that ends with the time for measuring."""
+        return enough_to_begin(self.wanted.budget, self.budget.left())
+
+    def _near(self, package: Path | None) -> Sequence[Scenario]:
+        """The scenarios that may measure the touched files; none where nothing names them and no whole vLLM is started."""
+        if self.wanted.scenarios is not None:
+            return self.scenarios
+        return by_files(self.scenarios, self.builds.paths, package)
+
+    def _count(self, base: ReadyBuild, changed: ReadyBuild, *, alone: bool) -> None:
+        """Counts what the change costs the host, before anything is timed; `alone` says that nothing is to be timed besides."""
+        if self.wanted.no_count:
+            return
+        left = self.budget.counting(alone=alone)
+        setting = Setting(builds=self.wanted.builds, margin=DEFAULT_POLICY.counts.smallest, say=self.answer.say, left=left)
+        self.answer.host = self.count(base, changed, self.wanted.count_features, setting)
+        host = self.answer.host
+        for sentence in [*host.sentences(), *([blame_note(self.change, host.more_work)] if host.more_work else [])]:
+            self.answer.say(sentence)
+
+    def _passes_tests(self, base: ReadyBuild, changed: ReadyBuild, results: Path) -> bool:
+        """Whether vLLM's own tests, if any are wanted, pass with the change as they do on the base."""
+        if not self.wanted.tests:
+            return True
+        with self._in_time():
+            tested = vllm_tests.both(base, changed, self.wanted.tests, results / "tests")
+        for line in vllm_test_lines(tested):
+            self.answer.say(line)
+        self.answer.notes = [*self.answer.notes, tests_note(tested), *(f"broken: {test}" for test in tested.broken)]
+        return not tested.broken
+
+    def _chosen(
+        self,
+        near: Sequence[Scenario],
+        sides: tuple[ReadyBuild, ReadyBuild],
+        functions: Watching,
+        times: Mapping[str, TrialTime],
+        earlier: Sequence[Record],
+    ) -> Chosen:
+        """The scenarios to measure, the cheapest first. Raises `BadInput` for what is not Python, `NoScenario` where there is none."""
+        base, changed = sides
+        named = self.wanted.scenarios is not None
+        seen = NO_CALLS if named else observed(self.scenarios, functions, base, self.wanted.builds)
+        near = near if named else [*near, *(one for one in calling(self.scenarios, seen) if one not in near)]
+        if not near:
+            raise NoScenario(nothing_exercises(self.scenarios, self.builds.paths, base.fingerprint.package))
+        idle = idle_before([self.builds.rearmed(one) for one in near], functions, base, earlier)
+        differing = differences(self.builds.paths, base, changed, near)
+        seconds = {name: one.seconds for name, one in times.items()}
+        device, profile = base.fingerprint.device, self.wanted.profile
+        try:
+            chosen = choose(near, differing, device, profile, picked=named, idle=idle, calls=seen, seconds=seconds)
+        except CannotRun as error:
+            raise NoScenario(str(error)) from error
+        if chosen.guessed and not functions.functions:
+            raise NoScenario(nothing_exercises(self.scenarios, self.builds.paths, base.fingerprint.package))
+        return chosen
+
+    def _plan(self, asked: Sequence[Scenario], times: Mapping[str, TrialTime], results: Path) -> Plan:
+        """The plan of the scenarios that fit into the budget, with its minutes announced. Raises `CannotRun` where none fits."""
+        kept, left_out = fitting(asked, times, self.budget.left())
+        if not kept:
+            raise CannotRun("; ".join(left_out))
+        for sentence in left_out:
+            self.answer.say(sentence)
+        self.answer.missing = left_out
+        plan = make_plan(kept, self.wanted.seed)
+        for line in duration_estimates(plan, results, times):
+            self.answer.say(line)
+        return plan
+
+    def _measure(self, plan: Plan, results: Path, seconds: Mapping[str, float]) -> None:
+        """Runs the missing trials of the plan within what is left of the budget; `seconds` are those of a block of each scenario."""
+        check_names(plan)
+        wanted, console, left = self.wanted, self.answer.console, self.budget.left()
+        start = Start(what="perfproof pr", profile=wanted.profile, wait=self.budget.waiting(wanted.wait), anyway=wanted.anyway)
+        options: dict[str, Any] = {"budget": None if left is None else left / 60, "enough": settled, "seconds": seconds}
+        with RunProgress(console, sum(len(block.order) for block in plan.blocks)) as progress:
+            if self.open_runners is not None:
+                runners: Any = partial(self.open_runners, plan, results)
+            else:
+                runners = partial(opened, plan, wanted.builds, results, progress.say)
+                options |= {"alone": start.alone, "settle": start.settle}
+            try:
+                done = conduct(plan, results, runners, progress, **options)
+            except NothingMeasured as over:
+                raise CannotRun(nothing_measured(wanted.budget or 0.0)) from over
+        if not done.ran and not done.existing:
+            raise CannotRun("; ".join(done.warnings) or nothing_measured(wanted.budget or 0.0))
+        for warning in done.warnings:
+            console.print(warning, style="yellow", highlight=False, markup=False)
+        there = f", {done.existing} were there already" if done.existing else ""
+        console.print(f"{done.ran} trials run{there}, {done.seconds['total'] / 60:.1f} minutes", highlight=False)
 
 
 def _folder(build: OverlayBuild, wanted: Wanted) -> str:
@@ -224,119 +257,6 @@ def _others(results: Path) -> list[Path]:
     return [folder for folder in RESULTS.glob("*/") if folder.resolve() != results.resolve()]
 
 
-def _measure(plan: Plan, results: Path, wanted: Wanted, console: Console, open_runners: OpenRunners | None, budget: float | None) -> None:
-    """Runs the missing trials of the plan within a budget of minutes."""
-    check_names(plan)
-    start = Start(what="perfproof pr", profile=wanted.profile, wait=wanted.wait, anyway=wanted.anyway)
-    with RunProgress(console, sum(len(block.order) for block in plan.blocks)) as progress:
-        if open_runners is not None:
-            done = conduct(plan, results, lambda: open_runners(plan, results), progress, budget=budget, enough=settled)
-        else:
-            runners = partial(opened, plan, wanted.builds, results, progress.say)
-            done = conduct(plan, results, runners, progress, alone=start.alone, settle=start.settle, budget=budget, enough=settled)
-    for warning in done.warnings:
-        console.print(warning, style="yellow", highlight=False, markup=False)
-    there = f", {done.existing} were there already" if done.existing else ""
-    console.print(f"{done.ran} trials run{there}, {done.seconds['total'] / 60:.1f} minutes", highlight=False)
-
-
-# --- the answer ----------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Answer:
-    """What goes into the answer on a change besides its verdicts, and where the answer goes."""
-
-    host: HostCount
-    notes: Sequence[str]
-    wanted: Wanted
-    command: str
-    console: Console
-
-    def by_count(self, code: int, untimed: Exception) -> int:
-        """Writes text and report of a change that has a count and no times. Returns the exit code."""
-        why = str(untimed).splitlines()[0]
-        notes = [self.notes[0], *self.host.sentences(), *self.notes[1:], f"no times: {why}", f"the same command again: {self.command}"]
-        block = record_verdicts.show_counted(
-            self.host.headline, notes, counts=self.host.document(), report=self.wanted.page, text=self.wanted.text
-        )
-        if self.wanted.print_text:
-            self._say(block)
-        self._say(f"no times: {why}", style="bold yellow")
-        self._say(f"{self.host.headline} (exit code {code})", style="bold")
-        self._say(self.wanted.written)
-        return code
-
-    def by_scenarios(self, plan: Plan, results: Path, functions: Watching, chosen: Chosen) -> int:
-        """Judges the scenarios that ran the change, writes text and report, and says what decided. Returns the exit code.
-
-        A scenario that never ran the change does not decide if another one did. Where answers should be tested and were not, "nothing got
-        worse" is not a pass.
-        """
-        read = store.read(results)
-        only, absent = measurable(plan, read.records)
-        about = about_answers(plan.scenarios) & only
-        calls = called(functions.functions, [one.name for one in plan.scenarios if one.name in only], read.records)
-        deciding = only - set(calls.aside)
-        ran, why = list(sentences(calls, about)), reason_lines(borne_out(chosen.reasons, calls, functions))
-        kept = [note for note in chosen.left if not note.startswith(NEIGHBOURS)]
-        unsure = uncounted(functions, deciding, read.records) if functions.unknown else []
-        notes = [self.notes[0], *self.host.sentences(), *ran, *self.notes[1:], *why, *kept, *unsure, *absent]
-
-        def against(rows: Sequence[Judged]) -> Sequence[str]:
-            ran.extend(lines := self.host.contradictions([(row.scenario, row.metric, row.verdict) for row in rows]))
-            return lines
-
-        block, decision = record_verdicts.show_change(
-            results,
-            read,
-            self.console,
-            report=self.wanted.page,
-            text=self.wanted.text,
-            only=deciding,
-            notes=notes,
-            command=self.command,
-            against=against,
-            counts=self.host.document(),
-        )
-        if self.wanted.print_text:
-            self._say(block)
-        untested = bool(calls.untested(about)) and bool(about or self.wanted.scenarios is None)
-        code, more = conclusion(decision, read.records, self.host, untested=untested, no_calls=not calls.ran and set(calls.idle) == only)
-        for line in [*ran, *more]:
-            self._say(line, style="bold yellow" if NOT_TESTED in line or TIMES_NOT_TESTED in line else "")
-        return code
-
-    def _say(self, text: str, style: str = "") -> None:
-        self.console.print(text, style=style, highlight=False, markup=False, soft_wrap=True)
-
-
-# --- the command ---------------------------------------------------------------------------------------------
-
-
-def _command(change: Change, wanted: Wanted) -> str:
-    """The command that measures this again, for anybody to type."""
-    words = ["perfproof", "pr"]
-    if change.diff is not None:
-        words += ["--diff", _shown(change.diff)]
-    else:
-        words += ["--git", _shown(change.repo) if change.repo else "", "--ref", str(change.ref), "--base", str(change.base)]
-    build = change.build if "/" not in change.build else "path/to/python"
-    words += ["--build", build, "--profile", wanted.profile]
-    words += ["--seed", str(wanted.seed)] if wanted.seed else []
-    words += ["--blocks", str(wanted.blocks)] if wanted.blocks else []
-    words += ["--no-count"] if wanted.no_count else []
-    words += ["--count-features", ",".join(wanted.count_features)] if wanted.count_features else []
-    if wanted.tests:
-        words += ["--tests", *(vllm_tests.shown(path) for path in wanted.tests)]
-    if wanted.bench is not None:
-        words += ["--bench", wanted.bench.name]
-    elif wanted.scenarios is not None:
-        words += ["--scenarios", *(f"scenarios/{path.name}" for path in wanted.scenarios)]
-    return shlex.join([*words, "--results", AGAIN])
-
-
-def _shown(path: Path) -> str:
-    """A path relative to the working folder if it lies below it, else its name alone: the rest may name a home folder."""
-    whole, here = Path(os.path.abspath(path)), Path.cwd()
-    return str(whole.relative_to(here)) if whole.is_relative_to(here) and whole != here else whole.name
+def _own_records(results: Path) -> Sequence[Record]:
+    """What the folder of this change has already."""
+    return store.records_in(results) if results.is_dir() else ()

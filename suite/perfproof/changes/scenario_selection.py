@@ -7,8 +7,9 @@ device, for neighbours of the touched functions and, in the quick profile, sweep
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,8 +17,9 @@ from perfproof.builds.install.ready_build import ReadyBuild
 from perfproof.builds.prepare import COMPLETE, identity
 from perfproof.changes import selection_rules
 from perfproof.changes.countable_functions import Watching, watching
+from perfproof.changes.observed.observed_calls import observed_calls
 from perfproof.changes.selection_rules import Choice, Near, TouchedModule
-from perfproof.model.base.errors import BadInput, CannotRun
+from perfproof.model.base.errors import CannotRun
 from perfproof.model.base.name_lists import few
 from perfproof.model.kinds import kind_of
 from perfproof.model.scenarios.build import foundation
@@ -53,25 +55,20 @@ def perhaps(scenarios: Sequence[Scenario], paths: Sequence[str], package: Path |
 
 
 def by_files(scenarios: Sequence[Scenario], paths: Sequence[str], package: Path | None) -> Sequence[Scenario]:
-    """The scenarios of `touching`, else of `perhaps`. Raises `BadInput` with the nearest where there are none.
-
-    `package` is the base's vLLM, if it is made already.
-    """
-    chosen = touching(scenarios, paths) or perhaps(scenarios, paths, package)
-    if not chosen:
-        raise nothing_exercises(scenarios, paths, package)
-    return chosen
+    """The scenarios of `touching`, else of `perhaps`. `package` is the base's vLLM, if it is made already."""
+    return touching(scenarios, paths) or perhaps(scenarios, paths, package)
 
 
-def nothing_exercises(scenarios: Sequence[Scenario], paths: Sequence[str], package: Path | None) -> BadInput:
-    """The error that no scenario exercises these files, with the nearest ones."""
+def nothing_exercises(scenarios: Sequence[Scenario], paths: Sequence[str], package: Path | None) -> str:
+    """Lines that no scenario exercises these files, with the nearest ones."""
     near = _near(scenarios, paths, package)
-    return BadInput(
+    lines = [
         f"no scenario exercises what the change touches: {files(paths)}",
         *(f"near: {one.scenario}: {one.reason}" for one in near[:MOST_NEAR]),
         *([] if near else ["near: no scenario is in the same folder of vLLM either"]),
         "what to do: name scenarios with --scenarios scenarios/NAME.yaml, or write one (docs/scenarios.md)",
-    )
+    ]
+    return "\n".join(lines)
 
 
 def _near(scenarios: Sequence[Scenario], paths: Sequence[str], package: Path | None) -> Sequence[Near]:
@@ -121,6 +118,46 @@ def _source(path: Path) -> str | None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Calls:
+    """Which of the changed functions the trials of scenarios were observed to call, by name; a scenario that was never observed is not
+    there. `whole`: nothing of the change but these functions can run."""
+
+    called: Mapping[str, tuple[str, ...]]
+    exact: Collection[str]
+    whole: bool
+
+    def outweighing(self, declared: Mapping[str, Choice], names: Iterable[str]) -> Iterator[Choice]:
+        """The choices of these scenarios: by what was observed where a changed function was called, else by what they declare. One that was
+        observed on this very vLLM to call none is no choice."""
+        for name in names:
+            if functions := self.called.get(name):
+                where = "on this vLLM" if name in self.exact else "on another release, or with other parameters"
+                shown = few([one.partition(":")[2] for one in functions], 4)
+                yield Choice(scenario=name, level="function", reasons=(f"calls {shown}, as was observed {where}",))
+            elif name in declared and not (self.whole and name in self.exact):
+                yield declared[name]
+
+
+NO_CALLS = Calls(called={}, exact=(), whole=False)
+"""Nothing was observed."""
+
+
+def observed(scenarios: Iterable[Scenario], watched: Watching, base: ReadyBuild, builds: Path) -> Calls:
+    """What the trials of these scenarios are known to call of the changed functions on a base."""
+    seen = {one.name: found for one in scenarios if (found := observed_calls(base, one, builds)) is not None}
+    return Calls(
+        called={name: found.any_of(watched.functions) for name, found in seen.items()},
+        exact=frozenset(name for name, found in seen.items() if found.exact),
+        whole=bool(watched.functions) and not watched.unknown,
+    )
+
+
+def calling(scenarios: Iterable[Scenario], calls: Calls) -> list[Scenario]:
+    """The scenarios that were observed to call a changed function and time something; what only counts is counted for every change."""
+    return [one for one in scenarios if calls.called.get(one.name) and not kind_of(one.workload).exact]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Chosen:
     """The scenarios to measure, the reason for each by name, and sentences on what is left out and why.
 
@@ -146,22 +183,30 @@ def choose(
     *,
     picked: bool,
     idle: Collection[str] = (),
+    calls: Calls = NO_CALLS,
+    seconds: Mapping[str, float] | None = None,
 ) -> Chosen:
     """The scenarios to measure, with reasons for these and against others; all of them where the user `picked` them.
 
-    Where none names the changed code: the first about answers and the first about times of those that start a whole vLLM. `device` is the
-    base's device. The `idle` are known never to run the changed code, and are left out if another one names it. Raises `CannotRun` where
-    none runs on this machine.
+    What trials were observed to call (`calls`) outweighs what a scenario declares. Where none names or calls the changed code: the first
+    about answers and the first about times of those that start a whole vLLM. `device` is the base's device. The `idle` are known never to
+    run the changed code, and are left out if another one names it. `seconds` are those of a trial of each scenario: of those that run the
+    change equally surely the cheapest comes first. Raises `CannotRun` where none runs on this machine.
     """
     exercised = {scenario.name: catalog.exercised(scenario) for scenario in scenarios}
-    choices = {choice.scenario: choice for choice in selection_rules.choose(changes, exercised)}
+    declared = {choice.scenario: choice for choice in selection_rules.choose(changes, exercised)}
+    choices = {choice.scenario: choice for choice in calls.outweighing(declared, [one.name for one in scenarios])}
     if picked:
         reasons = {one.name: _reason(choices.get(one.name), NAMED) for one in scenarios}
         return Chosen(scenarios=tuple(scenarios), reasons=reasons, left=(), guessed=False)
+    silent = {"not measured (their trials were observed never to call what changed)": sorted(declared.keys() - choices.keys())}
     if not choices:
-        return _guessed(scenarios, device)
+        guessed = _guessed([one for one in scenarios if one.name not in declared], device)
+        return dataclasses.replace(guessed, left=_sentences(silent))
     run, left = selection_rules.picked(list(choices.values()))
     of_name = {scenario.name: scenario for scenario in scenarios}
+    if seconds is not None:
+        run = tuple(sorted(run, key=lambda one: (selection_rules.LEVELS.index(one.level), seconds.get(one.scenario, 0.0))))
     here = [of_name[choice.scenario] for choice in run if of_name[choice.scenario].device in (None, device or "cpu")]
     elsewhere = [choice.scenario for choice in run if of_name[choice.scenario] not in here]
     sure = any(choices[one.name].level == "function" and one.name not in idle for one in here)
@@ -174,6 +219,7 @@ def choose(
         )
     more = [scenario.name for scenario in candidates if scenario not in chosen]
     passed = {
+        **silent,
         "not measured (earlier changes have shown that they do not run what changed)": [one.name for one in never],
         "not measured (sweeps, for --profile standard)": more,
         "not measured (exercising other functions of the same files)": [choice.scenario for choice in left],
@@ -182,9 +228,13 @@ def choose(
     return Chosen(
         scenarios=tuple(chosen),
         reasons={one.name: _reason(choices[one.name], "") for one in chosen},
-        left=tuple(f"{why}: {', '.join(names)}" for why, names in passed.items() if names),
+        left=_sentences(passed),
         guessed=False,
     )
+
+
+def _sentences(passed: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
+    return tuple(f"{why}: {', '.join(names)}" for why, names in passed.items() if names)
 
 
 def _guessed(scenarios: Sequence[Scenario], device: str) -> Chosen:

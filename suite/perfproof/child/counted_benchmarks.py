@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from perfproof.child.counted_rounds import LONGEST, count_round, reason
-from perfproof.child.observed_calls import observe
+from perfproof.child.observing.observed_calls import observe
 
 
 class Counting:

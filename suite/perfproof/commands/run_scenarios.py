@@ -91,7 +91,7 @@ def load(
     files: Sequence[Path], profile: Profile, blocks: int | None, baseline: str | None = None, candidate: str | None = None
 ) -> list[Scenario]:
     """Every scenario of the files or names, on the requested builds. Raises `BadInput` with all faults of all files at once."""
-    from perfproof.builds.overlays.git_changes import pinned
+    from perfproof.builds.overlays.commit_files import pinned
 
     if blocks is not None and blocks < LEAST_BLOCKS:
         raise BadInput(f"--blocks {blocks}: a timed metric is not judged on fewer than {LEAST_BLOCKS} blocks")

@@ -8,10 +8,12 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
+from pathlib import Path
 
 from perfproof.analysis.judging.judge import JudgedScenario
 from perfproof.analysis.trials.invalidation import NOISE_ALLOWED, STANDARD, Rules
 from perfproof.model.base.errors import BadInput
+from perfproof.model.installed.scenario_folders import OWN
 from perfproof.model.scenarios.metrics import EXACT, METRICS, base_name
 from perfproof.model.scenarios.plan import Plan
 from perfproof.model.scenarios.scenario import Scenario
@@ -20,6 +22,13 @@ from perfproof.planning import guessed_seconds
 
 ARMS = 2
 """A change and its base."""
+
+
+def own_canaries(policy: Policy, files: Sequence[Path]) -> list[Path]:
+    """perfproof's own scenarios that a policy has as canaries, where a folder of scenarios of the user's own takes their place."""
+    there = {file.stem for file in files}
+    missing = [name for name in policy.canary if not any(fnmatchcase(one, name) for one in there)]
+    return [file for name in missing if (file := OWN / f"{name}.yaml").is_file()]
 
 
 def canaries(policy: Policy, scenarios: Sequence[Scenario]) -> list[Scenario]:

@@ -40,7 +40,7 @@ from perfproof.commands.run_scenarios import load
 from perfproof.executor import conduct
 from perfproof.gate import gate_builds, gate_outputs, gate_scenarios, trusted_files
 from perfproof.gate.aa_precheck import precheck
-from perfproof.gate.gate_budget import canaries, cheapest_first, done, rules_for, under
+from perfproof.gate.gate_budget import canaries, cheapest_first, done, own_canaries, rules_for, under
 from perfproof.gate.gate_request import GateRequest
 from perfproof.gate.gate_state import SETTLING, GateRun, Settled
 from perfproof.gate.trusted_files import Judges
@@ -103,7 +103,7 @@ def _run(gate: GateRun, folder: Path) -> Page:
     with trusted_files.as_of(by.base, folder):
         gate.policy = _policy_of(gate, by)
         vllm_tests.checked(request.tests)
-        every = load(by.every, gate.profile, None)
+        every = load([*by.every, *own_canaries(gate.policy, by.every)], gate.profile, None)
         wanted = load(by.wanted, gate.profile, None) if by.wanted is not None else every
         gate_outputs.check_names(gate.policy, {s.name: [choice.name for choice in s.metrics] for s in (*every, *wanted)})
         always = canaries(gate.policy, every)

@@ -11,7 +11,18 @@ from perfproof.builds.install.ready_build import ReadyBuild
 from perfproof.changes.call_coverage import Called
 from perfproof.changes.change_files import Files
 from perfproof.changes.countable_functions import Watching
-from perfproof.changes.scenario_selection import NEIGHBOURS, choose, differences, files, perhaps, touching, watched
+from perfproof.changes.scenario_selection import (
+    NEIGHBOURS,
+    NO_CALLS,
+    calling,
+    choose,
+    differences,
+    files,
+    observed,
+    perhaps,
+    touching,
+    watched,
+)
 from perfproof.changes.selection_rules import module_of, one_per_workload
 from perfproof.gate.gate_budget import fitting, minutes_for
 from perfproof.gate.gate_builds import COMPILE
@@ -67,18 +78,21 @@ def _nor_counted(gate: GateRun) -> str:
 
 
 def _near(gate: GateRun, wanted: Sequence[Scenario], paths: Sequence[str], base: ReadyBuild, changed: ReadyBuild) -> list[Scenario]:
-    """The scenarios of the changed functions, else of the same files, else those that may run them.
+    """The scenarios that were seen to call the changed functions or name them, else those of the same files, else those that may run them.
 
     There are none where all need another device, or where no count could show that the change ran.
     """
     named, package = gate.request.scenarios is not None, base.fingerprint.package
     near = wanted if named else touching(wanted, paths) or _perhaps(gate, wanted, paths, package)
+    functions = watched(paths, base, changed, near)
+    seen = NO_CALLS if named else observed(wanted, functions, base, gate.request.builds)
+    near = [*near, *(one for one in calling(wanted, seen) if one not in near and not named)]
     try:
-        chosen = choose(near, differences(paths, base, changed, near), base.fingerprint.device, gate.profile, picked=named)
+        chosen = choose(near, differences(paths, base, changed, near), base.fingerprint.device, gate.profile, picked=named, calls=seen)
     except CannotRun as error:
         gate.notes += [str(error)] if near else []
         return []
-    if chosen.guessed and not watched(paths, base, changed, near).functions:
+    if chosen.guessed and not functions.functions:
         return []
     gate.reasons, gate.guessed = chosen.reasons, chosen.guessed
     gate.notes += [note for note in chosen.left if not note.startswith(NEIGHBOURS)]

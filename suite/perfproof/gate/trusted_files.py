@@ -1,8 +1,9 @@
 """A change can't alter what judges it: the policy and the scenarios in its repository are read from its base.
 
 A pull request's checkout holds the pull request's own files, including those that decide. So a policy or a folder of scenarios in the gated
-repository is read from the branch into which the change goes. Files elsewhere, and those of perfproof itself, are read where they lie. The
-tip of the branch counts, not the commit where the change left it, because the author of the change could choose that commit.
+repository is read from the branch into which the change goes, with all that its scenarios name: benchmarks, patches, diffs. Files
+elsewhere, and those of perfproof itself, are read where they lie. The tip of the branch counts, not the commit where the change left it,
+because the author of the change could choose that commit.
 
 The same holds for what a project adds in `.perfproof`, or names in its pyproject.toml: its scenarios, their benchmarks, and its policy,
 which decides where none is named.
@@ -12,18 +13,23 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from perfproof.builds.install.side_folder import PACKAGE
 from perfproof.builds.overlays import git_changes
 from perfproof.changes.change_files import Files
 from perfproof.changes.scenario_selection import files as few
 from perfproof.model.base.errors import BadInput
+from perfproof.model.base.yaml_io import read_mapping
 from perfproof.model.documents.policy_documents import shipped
 from perfproof.model.installed.project_files import FOLDER, SETTINGS, Project, project_here, project_in
 from perfproof.model.installed.scenario_folders import FOLDERS, of_project, scenario_files
+
+LONGEST_PATH = 4096
+"""The most characters of a path."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,6 +129,7 @@ class _Taken:
         found = {path.name: path for path in (*self._shared(), *of_project(project))}
         if not found:
             raise BadInput(f"neither {self.base} nor perfproof has scenarios: name files with --scenarios")
+        self._bring_what_is_named([path for path in found.values() if path.is_relative_to(self.folder)])
         return tuple(found[name] for name in sorted(found))
 
     def _shared(self) -> Sequence[Path]:
@@ -135,9 +142,10 @@ class _Taken:
         return []
 
     def file(self, path: Path, option: str, *, beside: bool) -> Path:
-        """A named file; `beside` also copies the files beside it, which it may refer to."""
+        """A named file; `beside` also copies the files beside it, and what else a scenario refers to."""
         inside = self._inside(path)
         if inside is None:
+            self._refuse_what_changes(path, option)
             return path
         parent = Path(inside).parent
         self._of_base(path.parent if beside and parent != Path() else path)
@@ -147,7 +155,37 @@ class _Taken:
                 f"{option} {path}: {self.base} has no such file: a change is judged by the files of its base, so merge this one first, or "
                 "name one outside the repository"
             )
+        if beside:
+            self._bring_what_is_named([copy])
         return copy
+
+    def _bring_what_is_named(self, copies: Sequence[Path]) -> None:
+        """Copies the files of the base that copied scenarios name: a benchmark or patch with the folder that it lies in, a diff, a folder.
+
+        Raises `BadInput` with every path that leads out of the repository, or that names files of the change itself.
+        """
+        faults: list[str] = []
+        for copy in copies:
+            for named in paths_named(copy):
+                path = Path(os.path.expanduser(named))
+                place = os.path.normpath(copy.parent.relative_to(self.folder) / path)
+                if path.is_absolute():
+                    faults += [f"{copy}: {named}: {_ABSOLUTE}"] if self._inside(path) is not None and path.exists() else []
+                elif place.split(os.sep)[0] == os.pardir:
+                    faults += [f"{copy}: {named}: {_OUTSIDE}"] if self.top is not None and (self.top / place).exists() else []
+                elif place not in self.places and git_changes.take_out(self.repo, self.base, place, self.folder):
+                    whole = Path(place).parent if (self.folder / place).is_file() else Path(place)
+                    git_changes.take_out(self.repo, self.base, str(whole if whole != Path() else place), self.folder)
+                    self.places.append(place)
+        if faults:
+            raise BadInput(*dict.fromkeys(faults))
+
+    def _refuse_what_changes(self, scenario: Path, option: str) -> None:
+        """Raises `BadInput` where a scenario outside of the repository names files inside, which are those of the change."""
+        named = [Path(os.path.expanduser(each)) for each in paths_named(scenario)]
+        inside = [each for each in named if (there := scenario.parent / each).exists() and self._inside(there) is not None]
+        if inside:
+            raise BadInput(*(f"{option} {scenario}: {each}: {_ABSOLUTE}" for each in inside))
 
     def _of_base(self, path: Path) -> Path | None:
         """The copied file or folder of the base; None where the repository or its base has none."""
@@ -159,6 +197,34 @@ class _Taken:
 
     def _inside(self, path: Path) -> str | None:
         return _place(path, self.top)
+
+
+_ABSOLUTE = (
+    "names a file of the gated repository as the change has it, which would judge itself: put the scenario into the repository too, and "
+    "name the file relative to it"
+)
+_OUTSIDE = "leads out of the gated repository, whose base can't vouch for it: name it by an absolute path, or put it into the repository"
+_SUFFIXES = (".py", ".diff", ".patch", ".txt", ".json", ".jsonl", ".yaml")
+
+
+def paths_named(file: Path) -> list[str]:
+    """The texts of a scenario file that may be paths, wherever they stand in it; none of a file that can't be read as one."""
+    try:
+        return list(dict.fromkeys(_paths_in(read_mapping(file))))
+    except BadInput:
+        return []  # reading the scenario itself will name the fault
+
+
+def _paths_in(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        if (os.sep in value or value.endswith(_SUFFIXES)) and len(value) < LONGEST_PATH and not {"\n", "\0"} & set(value):
+            yield value
+    elif isinstance(value, Mapping):
+        for each in value.values():
+            yield from _paths_in(each)
+    elif isinstance(value, list):
+        for each in value:
+            yield from _paths_in(each)
 
 
 def _policy_in(project: Project | None) -> str | None:

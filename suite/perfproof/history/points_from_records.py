@@ -9,6 +9,7 @@ from statistics import fmean, geometric_mean
 from typing import Any
 
 from perfproof.analysis.stats.number_format import count
+from perfproof.analysis.trials.counted_rounds import totals
 from perfproof.analysis.trials.paired_trials import counts, fine, latest, unequal_blocks
 from perfproof.model.history.point import POINT_SCHEMA, Entry, Point, PointKind, Setting, identified
 from perfproof.model.records.record import Record
@@ -98,14 +99,22 @@ def _entries(trials: Sequence[Record], arm: str) -> Iterator[Entry]:
 
 
 def _values(trials: Sequence[Record]) -> dict[str, list[float]]:
-    """One value per trial for every known metric that all of these trials have; times only of trials that are fine."""
+    """One value per trial for every known metric that all of these trials have; times only of trials that are fine. Of what a round was
+    counted to do, the metrics that the scenario names, from the trials that counted one: a command is not counted in all of them."""
     values_of: dict[str, list[float]] = defaultdict(list)
     for trial in trials:
-        for name, value in {**(trial.measurements if fine(trial) else {}), **trial.witnesses}.items():
+        for name, value in {**(trial.measurements if fine(trial) else {}), **trial.witnesses, **_of_rounds(trial)}.items():
             if base_name(name) in METRICS and math.isfinite(value):
                 values_of[name].append(float(value))
     whole = {True: sum(map(fine, trials)), False: len(trials)}
-    return {name: values for name, values in values_of.items() if len(values) == whole[is_timed(name)]}
+    counted = {name for trial in trials for name in _of_rounds(trial)}
+    return {name: values for name, values in values_of.items() if name in counted or len(values) == whole[is_timed(name)]}
+
+
+def _of_rounds(trial: Record) -> dict[str, float]:
+    """What a round of the trial was counted to do, of the metrics that its scenario names."""
+    named = trial.definition.get("metrics", {})
+    return {name: value for name, value in totals(trial).items() if name in named} if trial.counts else {}
 
 
 def kind_of_point(name: str) -> PointKind:

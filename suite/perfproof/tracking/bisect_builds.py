@@ -19,17 +19,20 @@ from typing import Any
 from perfproof import store
 from perfproof.analysis.stats.noisy_bisection import Answer, bounds, next_place, steps_left
 from perfproof.analysis.stats.number_format import count
+from perfproof.analysis.trials.counted_rounds import COUNTED, rounds
 from perfproof.analysis.trials.paired_trials import latest
-from perfproof.analysis.verdicts.exact_counts import judge_witness
+from perfproof.analysis.verdicts.exact_counts import judge_count, judge_witness
 from perfproof.builds.install.available_releases import Releases
 from perfproof.builds.overlays import git_changes
 from perfproof.executor import AGAIN
 from perfproof.model.base.errors import BadInput, CannotRun, PerfproofError
+from perfproof.model.records.counts import PhaseWork
 from perfproof.model.records.record import Record
 from perfproof.model.scenarios.build import ReleaseBuild
 from perfproof.model.scenarios.metrics import base_name, is_timed, metric
-from perfproof.model.scenarios.scenario import Scenario
+from perfproof.model.scenarios.scenario import COUNT_MARGIN, Scenario
 from perfproof.model.verdicts.judged import Judged, Outcome
+from perfproof.report.base import formatting
 from perfproof.tracking.confirm_step import Measuring, halfway, paired
 from perfproof.tracking.console import blame_offer
 from perfproof.tracking.released_scenario import NamedBuild, Say, against, alone, build_of, commit_build, trials
@@ -133,7 +136,7 @@ def bisect(scenario: Scenario, row: Sequence[NamedBuild], name: str, measuring: 
     of = (scenario, row, name, measuring, say)
     judge: _Counts | _Times = _Times(*of) if is_timed(name) else _Counts(*of)
     change, whole = judge.ends()
-    say(f"{scenario.name}, {name}: {row[-1].word} {change.value} against {row[0].word}: {whole}")
+    say(f"{scenario.name}, {name}: {row[-1].word} {_verb(name, change)} against {row[0].word}: {whole}")
     answers: dict[int, Answer] = {}
     steps: list[Tested] = []
     say(f"{count(len(row) - 2, 'build')} between them, at most {steps_left(len(row), answers)} to test unless some can't be")
@@ -165,10 +168,17 @@ def _undecided(places: int, answers: dict[int, Answer], judge: _Counts | _Times)
     return min(again, key=lambda place: abs(place - middle)) if again else None
 
 
+def _verb(metric: str, change: Outcome) -> str:
+    """The change as a verb: "regressed"; of a count of the host's work "does more Python work"."""
+    counted = formatting.of_host(metric, change, "")
+    return f"does {counted}" if counted else change.value
+
+
 def words(scenario: Scenario, result: Bisected, repo: str | None = None) -> list[str]:
     """The answer in sentences; `repo` is the clone whose commits these are."""
     first = f"{result.first.word} ({git_changes.subject(repo, result.first.word)})" if repo else result.first.word
-    changed = f"{result.metric} {result.change.value}"
+    counted = formatting.of_host(result.metric, result.change, "")
+    changed = f"{result.metric}: {counted}" if counted else f"{result.metric} {result.change.value}"
     if result.found:
         lines = [f"{changed} first in {first}; {result.last.word}, the one before, is good"]
     else:
@@ -226,7 +236,9 @@ class _Counts:
         if lost:
             raise CannotRun(f"the ends can't be measured: {'; '.join(lost)}")
         outcome, reason = self._judged(*values)
-        if outcome is Outcome.EQUIVALENT:
+        if outcome is Outcome.UNTESTABLE:
+            raise CannotRun(f"the ends can't be compared: {reason}")
+        if outcome in (Outcome.EQUIVALENT, Outcome.IDENTICAL):
             raise CannotRun(
                 f"{self._name} is the same in {self._row[0].word} and {self._row[-1].word} ({reason}): there is nothing to find"
             )
@@ -239,30 +251,38 @@ class _Counts:
         if isinstance(value, str):
             return Tested(build=build, answer="skipped", reason=value)
         outcome, reason = self._judged(self._value(self._row[0]), value)
-        return Tested(build=build, answer="bad" if outcome is change else "good", reason=reason)
+        answers: dict[Outcome, Answer] = {change: "bad", Outcome.UNTESTABLE: "skipped"}
+        return Tested(build=build, answer=answers.get(outcome, "good"), reason=reason)
 
     def widen(self, place: int) -> bool:
         """A count does not change with more trials."""
         return False
 
-    def _judged(self, before: float | str, after: float | str) -> tuple[Outcome, str]:
-        assert not isinstance(before, str)  # noqa: S101 (a reason is no count; the callers saw to it)
-        assert not isinstance(after, str)  # noqa: S101
+    def _judged(self, before: float | PhaseWork | str, after: float | PhaseWork | str) -> tuple[Outcome, str]:
         row = metric(self._name)
+        if isinstance(before, PhaseWork) and isinstance(after, PhaseWork):
+            which = next(each for each in COUNTED if each == row.name)
+            of_rounds = judge_count([(before, after)], which, self._margin or COUNT_MARGIN).verdict
+            return of_rounds.outcome, of_rounds.reason
+        assert isinstance(before, float)  # noqa: S101 (a reason is no count; the callers saw to it)
+        assert isinstance(after, float)  # noqa: S101
         found = judge_witness([before], [after], row.better, unit="" if row.unit == "1" else row.unit, margin=self._margin)
         less = row.kind == "count" and found.outcome is Outcome.IMPROVED
         return Outcome.LESS if less else found.outcome, found.reason
 
-    def _value(self, build: NamedBuild) -> float | str:
-        """The count of a build, from an existing or a new trial; or a sentence that says why there is none."""
+    def _value(self, build: NamedBuild) -> float | PhaseWork | str:
+        """The count of a build, or the counted round that has it, from an existing or a new trial; or a sentence that says why there is
+        none."""
         try:
             record = self._record(build)
         except PerfproofError as error:
             return str(error)
         if record.status != "ok":
             return record.reason.splitlines()[0] if record.reason else record.status
-        value = record.witnesses.get(self._name)
-        return f"its trial left no {self._name}" if value is None else float(value)
+        if self._name in record.witnesses:
+            return float(record.witnesses[self._name])
+        work = rounds(record).get(self._name.partition("@")[2])
+        return f"its trial left no {self._name}" if work is None else work
 
     def _record(self, build: NamedBuild) -> Record:
         scenario, folder = alone(self._scenario, build), self._measuring.results / build.slug

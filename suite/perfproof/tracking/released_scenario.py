@@ -15,13 +15,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from perfproof.builds.overlays import git_changes
+from perfproof.builds.overlays.commit_files import pinned
 from perfproof.model.base.errors import BadInput
 from perfproof.model.documents.build_spec import parse_build
 from perfproof.model.documents.decode import scenario_of
 from perfproof.model.records.record import Record
 from perfproof.model.scenarios.plan import Block, Plan
-from perfproof.model.scenarios.scenario import Build, Scenario
+from perfproof.model.scenarios.scenario import Arm, Build, Scenario
 from perfproof.run.trials.runner import Runner
 from perfproof.runners import opened
 
@@ -74,6 +74,7 @@ def alone(scenario: Scenario, build: NamedBuild) -> Scenario:
 
     Raises `BadInput` for a scenario in which every arm is patched, and for a build that can't exist.
     """
+    scenario = _on_its_files(scenario)
     arms = {name: {**_settings(scenario), "baseline": name == ARM, "build": build.name} for name in (ARM, _SECOND)}
     made = _made(scenario, {**scenario.definition, "builds": dict(build.docs), "arms": arms})
     kept = {name: doc for name, doc in made.definition["arms"].items() if name == ARM}
@@ -84,7 +85,7 @@ def against(
     scenario: Scenario, before: NamedBuild, after: NamedBuild, *, metrics: Mapping[str, float] | None = None, blocks: int | None = None
 ) -> Scenario:
     """The scenario that compares two builds. `metrics` are the primary ones with their margins (None: the scenario's own)."""
-    docs = {**_renamed(before, BEFORE), **_renamed(after, AFTER)}
+    scenario, docs = _on_its_files(scenario), {**_renamed(before, BEFORE), **_renamed(after, AFTER)}
     arms = {name: {**_settings(scenario), "baseline": name == BEFORE, "build": name} for name in (BEFORE, AFTER)}
     definition = {**scenario.definition, "builds": docs, "arms": arms, "blocks": blocks}
     definition["question"] = f"{scenario.name}: what changed from {before.word} to {after.word}?"
@@ -94,17 +95,28 @@ def against(
 
 
 def _made(scenario: Scenario, definition: Mapping[str, Any]) -> Scenario:
-    made = git_changes.pinned(scenario_of(definition, source=scenario.source, folder=Path.cwd(), workload=scenario.workload))
+    made = pinned(scenario_of(definition, source=scenario.source, folder=Path.cwd(), workload=scenario.workload))
     return dataclasses.replace(made, exercises=scenario.exercises, device=scenario.device)
 
 
+def _on_its_files(scenario: Scenario) -> Scenario:
+    """The scenario with the files of its arm as released."""
+    return scenario.with_files_of(_plain(scenario))
+
+
 def _settings(scenario: Scenario) -> dict[str, Any]:
+    """What the definition says of the arm as released, its build apart."""
+    of_arm = scenario.definition["arms"][_plain(scenario).name]
+    return {key: value for key, value in of_arm.items() if key not in ("baseline", "build")}
+
+
+def _plain(scenario: Scenario) -> Arm:
     """The arm as released: the baseline if it has no patches, else the first arm without. Raises `BadInput` where all have patches."""
     arms = [scenario.baseline, *scenario.candidates]
-    plain = next((arm.name for arm in arms if not arm.patches), None)
+    plain = next((arm for arm in arms if not arm.patches), None)
     if plain is None:
         raise BadInput(f"{scenario.source}: every arm is patched, and only vLLM as released can be tracked: add an arm without patches")
-    return {key: value for key, value in scenario.definition["arms"][plain].items() if key not in ("baseline", "build")}
+    return plain
 
 
 def _renamed(build: NamedBuild, name: str) -> dict[str, dict[str, Any]]:

@@ -11,10 +11,13 @@ import pytest
 
 from perfproof.analysis.judging.apply_policy import decide
 from perfproof.analysis.judging.judge import SHARED_WARNING, judge_records, judge_table
+from perfproof.analysis.trials.invalidation import invalid
 from perfproof.model.base.errors import EXIT_INCONCLUSIVE, EXIT_PASS, EXIT_REGRESSED, EXIT_UNTESTABLE, BadInput
 from perfproof.model.records.record import Record
 from perfproof.model.verdicts.judged import SUGGESTS, Judged
 from perfproof.model.verdicts.policy import DEFAULT_POLICY
+from perfproof.report.base import formatting
+from perfproof.report.text import sentences
 from tests.factory import DEFINITION, record, run
 
 
@@ -36,6 +39,47 @@ def test_six_quiet_blocks_decide(after: float, verdict: str, code: int) -> None:
     row = judged(run(values(0.04), values(after, seed=2)))
     assert row.verdict == verdict
     assert decide([row], DEFAULT_POLICY).exit_code == code
+
+
+def spoilt(records: list[Record], blocks: set[int], **telemetry: float) -> list[Record]:
+    """The records, those of these blocks excluded because of their telemetry, by default of other processes."""
+    seen = telemetry or {"foreign": 0.9}
+    return [
+        dataclasses.replace(one, status="invalid", reason=invalid(seen), environment={**one.environment, "telemetry": seen})
+        if one.block in blocks
+        else one
+        for one in records
+    ]
+
+
+def test_a_busy_machine_s_estimate_is_shown_and_not_counted() -> None:
+    """Where all blocks were excluded, what they showed stands beside the verdict, which it does not touch; the reason says why."""
+    row = judged(spoilt(run(values(0.04), values(0.06, seed=2)), {1, 2, 3, 4, 5, 6}))
+    assert (row.verdict, row.effect, row.interval) == ("untestable", None, None)
+    assert "90.0 % of the CPU time went to other processes" in row.reason
+    assert row.uncounted is not None
+    assert (row.uncounted.blocks, row.uncounted.effect) == (6, pytest.approx(0.5, abs=0.02))
+    assert row.uncounted.candidate_value / row.uncounted.baseline_value - 1 == pytest.approx(row.uncounted.effect)
+    assert formatting.change(row).endswith("%, not counted")
+    assert formatting.interval(row).startswith("[+")
+    assert "not counted" in sentences.claim(row)
+    assert decide([row], DEFAULT_POLICY).exit_code == EXIT_UNTESTABLE
+
+
+def test_one_spoilt_block_is_an_estimate_without_an_interval() -> None:
+    """The ratio of its values."""
+    row = judged(spoilt(run([0.04], [0.06]), {1}))
+    assert row.uncounted is not None
+    assert (row.uncounted.effect, row.uncounted.interval) == (pytest.approx(0.5), None)
+
+
+def test_what_counts_is_never_mixed_with_what_does_not() -> None:
+    """With a verdict there is no such estimate; nor of trials that failed, lost requests or never ran."""
+    assert judged(spoilt(run(values(0.04, 12), values(0.06, 12, seed=2)), {3})).uncounted is None
+    every = {1, 2, 3, 4, 5, 6}
+    assert judged(spoilt(run(values(0.04), values(0.06, seed=2)), every, failed_requests=2)).uncounted is None
+    failed = [dataclasses.replace(one, status="failed", reason="gone") for one in run(values(0.04), values(0.06, seed=2))]
+    assert judged(failed).uncounted is None
 
 
 def test_values_shown_are_in_the_ratio_of_the_effect() -> None:

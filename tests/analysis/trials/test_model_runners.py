@@ -17,6 +17,7 @@ from perfproof.model.records.record import Record
 from perfproof.model.scenarios import model_runner
 from perfproof.model.scenarios.scenario import digest_of
 from perfproof.model.verdicts.noise_floor import workload_digest, workload_digests
+from perfproof.report.extract import facts
 from tests.factory import ATTESTATION, DEFINITION, run
 
 V1, V2 = "V1", "V2"
@@ -159,3 +160,16 @@ def test_a_point_of_v2_says_so_in_its_setting() -> None:
     """Where a series begins anew, the setting beside it names the runner."""
     named = [one.what.get("model runner") for one in entries_of(ran(definition(), V2, V2)) if isinstance(one, Setting)]
     assert "V2" in named
+
+
+def test_the_runners_are_told_in_the_order_of_the_arms() -> None:
+    """Once where all arms ran the same, else arm by arm; as the release's own choice where no variable named one."""
+    named = definition(before={"runner": "default"}, after={"runner": "v2"})
+    records = [one for one in reversed(ran(named, V1, V2)) if one.arm == "after"] + [
+        one for one in ran(named, V1, V2) if one.arm == "before"
+    ]
+    told = facts.model_runner(records)
+    assert told == "model runner of before V1, the release's own choice; of after V2, the release's own choice"
+    assert facts.model_runner(ran(definition(), V1, V1, {model_runner.VARIABLE: "0"})) == "model runner V1"
+    assert facts.model_runner(ran(definition(), "", "")) == ""
+    assert facts.model_runner([]) == ""

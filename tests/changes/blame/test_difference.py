@@ -104,6 +104,23 @@ def test_a_unit_brings_what_it_needs_from_its_file_and_from_others(difference: D
     assert "return 2" in b
 
 
+def test_a_function_whose_parameters_changed_goes_with_those_that_call_it(tmp_path: Path) -> None:
+    """Either of the two alone would call with what the other does not take; a third that calls neither stays."""
+    texts = {
+        "good": "def low(a):\n    return a\n\n\ndef high():\n    return low(1)\n\n\ndef other():\n    return 3\n",
+        "bad": "def low(a, b):\n    return a + b\n\n\ndef high():\n    return low(1, 2)\n\n\ndef other():\n    return 4\n",
+    }
+    for name, text in texts.items():
+        (tmp_path / name / "vllm").mkdir(parents=True)
+        (tmp_path / name / "vllm" / "a.py").write_text(text)
+    made = Difference(tmp_path / "good", tmp_path / "bad")
+    made.tiers({"vllm.a:high": 1.0})
+    for unit, besides in (("vllm/a.py:low", "vllm/a.py:high"), ("vllm/a.py:high", "vllm/a.py:low")):
+        mixture = made.mixture("back", frozenset([unit]))
+        assert mixture.files["vllm/a.py"] == texts["good"].replace("return 3", "return 4")
+        assert made.brought_along("back", unit) == [besides]
+
+
 def test_the_good_build_takes_units_of_the_bad_one_in_the_same_way(difference: Difference) -> None:
     """Brought in, a function brings the new ones that it calls."""
     mixture = difference.mixture("forth", frozenset(["vllm/a.py:Queue.push"]))

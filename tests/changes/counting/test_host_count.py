@@ -127,12 +127,13 @@ def test_what_could_not_be_counted_is_told_and_rules_nothing() -> None:
 
 
 @given(st.one_of(st.none(), st.floats(0.01, 1e4)), st.one_of(st.none(), st.floats(0, 1e6)))
-def test_counting_takes_a_third_of_a_budget_at_most(minutes: float | None, left: float | None) -> None:
-    """And never more than is left of it."""
+def test_counting_takes_a_third_of_a_budget_or_two_minutes_of_a_small_one(minutes: float | None, left: float | None) -> None:
+    """Never more than two thirds of it, and never more than is left of it."""
     seconds = budget_of(minutes, lambda: left)()
     assert (seconds is None) is (minutes is None and left is None)
     if seconds is not None:
-        assert seconds <= min(20 * (minutes or 1e9) + 1e-6, left if left is not None else 1e9)
+        most = max(20 * minutes, min(120, 40 * minutes)) if minutes is not None else 1e9
+        assert seconds <= min(most + 1e-6, left if left is not None else 1e9)
 
 
 # --- the search for a feature ------------------------------------------------------------------------------------
@@ -152,6 +153,11 @@ class Engines:
             monkeypatch.setattr(room, "modules_of", lambda sides: ("m",))
         monkeypatch.setattr(count_findings, "code_files", lambda *sides: ("m.py",))
         monkeypatch.setattr(count_findings, "new_lines", lambda sides, counts: {})
+        self.known: tuple[tuple[str, ...], bool] = ((), False)
+        self.kept: list[Count] = []
+        monkeypatch.setattr(host_count, "features_calling", lambda build, functions, builds: self.known)
+        monkeypatch.setattr(host_count, "functions_in", lambda build, names: frozenset(names))
+        monkeypatch.setattr(host_count, "keep_count", lambda build, count, builds: self.kept.append(count))
 
     def count(
         self,
@@ -208,6 +214,28 @@ def test_all_features_are_tried_but_long_outputs_before_it_is_said_that_none_cal
     assert one.findings is not None
     assert not one.ran
     assert one.findings.tried == tuple(feature.name for feature in FEATURES if not feature.positions)
+
+
+def test_the_cheapest_feature_that_is_known_to_call_the_change_is_counted_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a search, and without a second feature where one that is counted anyway calls it; what was counted of the base is kept."""
+    engines = Engines(monkeypatch, "penalties")
+    engines.known = (("penalties", "LoRA"), True)
+    assert engines().findings.tried == ("plain", "penalties")  # type: ignore[union-attr]
+    assert engines("LoRA").findings.tried[:2] == ("plain", "logit bias and min tokens")  # type: ignore[union-attr]
+    assert engines.asked[:2] == [["plain", "penalties"], ["plain", "LoRA"]]
+    assert engines.kept[0].cells[-1].feature == "penalties"
+
+
+def test_what_no_feature_of_this_vllm_is_known_to_call_is_not_searched_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where all features were counted on it before; a table of another release ends no search."""
+    engines = Engines(monkeypatch, "")
+    engines.known = ((), True)
+    one = engines()
+    assert engines.asked == [["plain"]]
+    assert any("all were counted on this vLLM before, and none calls what the change touches" in line for line in one.sentences())
+    engines.known = ((), False)
+    engines()
+    assert len(engines.asked) == 3
 
 
 def test_the_search_ends_with_the_time_for_it(monkeypatch: pytest.MonkeyPatch) -> None:

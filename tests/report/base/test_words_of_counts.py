@@ -51,10 +51,38 @@ def test_other_metrics_keep_their_words() -> None:
 
 
 def test_every_form_says_it() -> None:
-    """The pull request's text, JUnit and the terminal."""
+    """The headline, the pull request's text and its first line, JUnit and the terminal."""
     page = build([row(Outcome.REGRESSED)], (), made="today", version="0")
+    assert page.headline == "engine_host_cost does more Python work"
     assert "**more Python work**" in pr_comment.render(page)
+    assert "**regressed**" not in pr_comment.render(page)
     assert 'message="more Python work: ' in junit.render(page)
     shown = io.StringIO()
     terminal.show(page, Console(file=shown, width=200))
     assert "more Python work" in shown.getvalue()
+    assert "regressed" not in shown.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        ([row(Outcome.LESS)], "engine_host_cost does less Python work"),
+        ([row(Outcome.UNTESTABLE, "other work: other tokens")], "engine_host_cost does other work"),
+        ([row(Outcome.UNTESTABLE, "the engine failed")], "engine_host_cost is untestable"),
+        ([row(Outcome.REGRESSED), factory.row("engine_host_cost", "round_time", Outcome.REGRESSED)], "engine_host_cost regressed"),
+        (
+            [row(Outcome.REGRESSED), factory.row("engine_host_cost", "round_time", Outcome.IMPROVED)],
+            "engine_host_cost does more Python work",
+        ),
+    ],
+)
+def test_a_headline_has_the_count_s_words_where_counts_alone_make_the_outcome(rows: list[Judged], said: str) -> None:
+    """A time that got worse too is a regression."""
+    assert build(rows, (), made="today", version="0").headline.startswith(said)
+
+
+def test_several_scenarios_are_counted_by_their_words() -> None:
+    """Two with more work and one with a time that got worse are no three regressions."""
+    more = [dataclasses.replace(row(Outcome.REGRESSED), scenario=name) for name in ("a", "b")]
+    page = build([*more, factory.row("c", "round_time", Outcome.REGRESSED)], (), made="today", version="0")
+    assert page.headline.startswith("1 scenario regressed and 2 do more Python work")

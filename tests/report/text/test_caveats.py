@@ -240,7 +240,8 @@ def test_warnings_say_in_which_arm() -> None:
 
 def _defined(**candidate: Any) -> dict[str, Any]:
     asked = {"client": {"presence-penalty": 0.5, "random-output-len": 64}}
-    return {"workload": {"kind": "serve", **asked}, "arms": {"plain": {"baseline": True, "build": "default"}, "other": candidate}}
+    files = {"files": "benchmarks", "files_sha256": "b" * 64}
+    return {"workload": {"kind": "serve", **asked, **files}, "arms": {"plain": {"baseline": True, "build": "default"}, "other": candidate}}
 
 
 @pytest.mark.parametrize(
@@ -268,6 +269,16 @@ def _defined(**candidate: Any) -> dict[str, Any]:
             "other gets other requests than the baseline (presence-penalty 0 instead of 0.5) and has other settings "
             "(--a): its effect is not that of its patches alone",
         ),
+        (
+            {"files": "mine", "files_sha256": "a" * 64, "build": "newer"},
+            "other runs other files than the baseline (mine aaaaaaaa instead of benchmarks bbbbbbbb): its effect is not that of its code "
+            "alone",
+        ),
+        (
+            {"files": {"repository": "vllm", "commit": "v2", "paths": ["x"]}, "files_sha256": "c" * 64},
+            "other runs other files than the baseline (vllm v2 cccccccc instead of benchmarks bbbbbbbb): its effect is not that of a patch",
+        ),
+        ({"files": "copy", "files_sha256": "b" * 64, "build": "newer"}, ""),
         ({"client": {"presence-penalty": 0.5}, "patches": ["mine"]}, ""),
         ({"environment": {"PERFPROOF_FAULT": "rounded", "VLLM_PLUGINS": "of_mine"}}, ""),
     ],

@@ -42,3 +42,12 @@ def test_ten_thousand_arms_are_compared() -> None:
     arms = [dataclasses.replace(toy.arm(f"a{number}"), environment={"X": str(number)}) for number in range(10_000)]
     assert told(arms) == []
     assert len(told([*arms, dataclasses.replace(arms[5000], name="again")])) == 1
+
+
+def test_a_file_without_arms_is_refused_with_what_to_do() -> None:
+    """It is no comparison of equal arms: the sentence names the commands that bring builds."""
+    scenario = dataclasses.replace(toy.scenario(Path("/here/python")), arms_left_out=True)
+    (fault,) = identical_arms.faults(scenario, {})
+    assert fault.startswith(f"{scenario.source}: arms: is missing")
+    assert "--candidate" in fault
+    assert "perfproof pr --diff my.diff --scenarios" in fault

@@ -27,7 +27,7 @@ def test_every_family_is_written_whole(family: Family, tmp_path: Path) -> None:
     folder = write_toy_model(of(family), tmp_path)
     config = json.loads((folder / "config.json").read_text())
     assert (config["architectures"][0], config["model_type"]) == ARCHITECTURES[family]
-    assert len(set(words_of(of(family)))) == config["vocab_size"] == 2048
+    assert len(set(words_of(of(family)))) == config.get("text_config", config)["vocab_size"] == 2048
 
 
 def test_experts_and_heads_are_those_asked_for() -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from perfproof.analysis.judging import answer_judges, host_counts, secondary_metrics
@@ -17,7 +17,7 @@ from perfproof.analysis.stats import alpha_spending, number_format
 from perfproof.analysis.stats.alpha_spending import Spending
 from perfproof.analysis.stats.samples import Observation, PairedSample, Status, pair, typical
 from perfproof.analysis.trials import mean_median_check, model_runners
-from perfproof.analysis.trials.paired_trials import latest, minutes_per_block, paired, whole_blocks
+from perfproof.analysis.trials.paired_trials import latest, minutes_per_block, paired, spoilt, whole_blocks
 from perfproof.analysis.trials.trial_groups import kept_apart
 from perfproof.analysis.verdicts import exact_counts, explain, exploratory, verdict
 from perfproof.analysis.verdicts.calibration import Trust, trusted
@@ -28,7 +28,7 @@ from perfproof.model.kinds import kind_of
 from perfproof.model.records.record import Record
 from perfproof.model.scenarios.metrics import Better, Metric, is_count, is_timed, metric
 from perfproof.model.scenarios.scenario import Arm, MetricChoice, Scenario
-from perfproof.model.verdicts.judged import SUGGESTS, Judged, Outcome
+from perfproof.model.verdicts.judged import SUGGESTS, Judged, Outcome, Uncounted
 from perfproof.model.verdicts.noise_floor import Floor, machine_fingerprint, workload_digests
 
 SHARED_WARNING = "every arm kept one server for all blocks: launch-to-launch variance was not sampled, so the verdict is likely, not proved"
@@ -218,7 +218,29 @@ def _judge_candidate(case: _Case) -> tuple[list[Judged], list[Verdict]]:
         if choice.name not in verdicts:
             verdicts[choice.name] = _witness(row, sample)
         rows.append(_line(case.versus, choice, row, sample, verdicts[choice.name], (*disagree, *extra) if is_timed(choice.name) else ()))
+    if case.final:
+        rows = list(_with_uncounted(case, rows, samples))
     return [*rows, *(one.row for one in counted.values())], [verdicts[choice.name] for choice in scenario.primaries]
+
+
+def _with_uncounted(case: _Case, rows: Sequence[Judged], samples: Mapping[str, PairedSample]) -> Iterator[Judged]:
+    """The lines; those of times without an effect, since a busy machine spoilt their blocks, with what these blocks showed."""
+    lacking = {
+        row.metric
+        for row in rows
+        if row.effect is None and is_timed(row.metric) and (own := samples[row.metric]).count(Status.INVALID) and not own.broken
+    }
+    shown = spoilt(case.scenario, case.candidate, case.trials) if lacking else {}
+    for row in rows:
+        sample = shown[row.metric] if row.metric in lacking else None
+        yield row if sample is None or not sample.n else dataclasses.replace(row, uncounted=_uncounted(sample))
+
+
+def _uncounted(sample: PairedSample) -> Uncounted:
+    (estimate,) = exploratory.explore([sample])
+    before, after = typical(sample.baseline.tolist()), typical(sample.candidate.tolist())
+    effect = after / before - 1 if estimate.effect is None and sample.scale == "log" else estimate.effect
+    return Uncounted(baseline_value=before, candidate_value=after, blocks=sample.n, effect=effect, interval=estimate.interval)
 
 
 def _timed_verdicts(case: _Case, samples: Mapping[str, PairedSample]) -> dict[str, Verdict]:

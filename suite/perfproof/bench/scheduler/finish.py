@@ -20,7 +20,7 @@ class Ending(Running):
 
     def __init__(self, parameters: dict[str, Any]) -> None:
         self.ending, self.ended = parameters["ending"], 0
-        super().__init__(parameters, seats=self.ending, tokens=self.ending * (parameters["prompt_tokens"] + 64))
+        super().__init__(parameters, seats=self.ending, tokens=self.ending * (parameters["prompt_tokens"] + 64), log_stats=False)
 
     def prepare(self) -> Round:
         for _ in range(self.ending):

@@ -13,7 +13,8 @@ class Running:
     """`requests` requests that decode, and a scheduler that has room for what a benchmark adds.
 
     `seats` are places in the batch for requests beside them, `tokens` what these may hold together, `scheduler` further keys of its
-    configuration. The prompts differ in length by up to a KV block, so that at each step some of the requests enter another one.
+    configuration, `speculative` the one of speculation. The prompts differ in length by up to a KV block, so that at each step some of the
+    requests enter another one.
     """
 
     def __init__(
@@ -24,6 +25,9 @@ class Running:
         tokens: int = 0,
         scheduler: Mapping[str, Any] | None = None,
         max_num_batched_tokens: int = 8_192,
+        speculative: Any = None,
+        prefix_caching: bool = True,
+        log_stats: bool = True,
     ) -> None:
         self.prompt, self.seed = parameters["prompt_tokens"], parameters["seed"]
         steps = parameters["rounds"] + parameters["warmup_rounds"]
@@ -33,10 +37,13 @@ class Running:
             max_num_seqs=count + seats,
             max_model_len=max(self.room, tokens),
             max_num_batched_tokens=max_num_batched_tokens,
+            enable_prefix_caching=prefix_caching,
             scheduler=scheduler,
+            speculative_config=speculative,
         )
         blocks = count * (self.room // engine.BLOCK_SIZE + 2) + 2 * tokens // engine.BLOCK_SIZE + 64
-        self.scheduler = engine.scheduler(config, num_blocks=blocks)
+        self.hashed = prefix_caching
+        self.scheduler = engine.scheduler(config, num_blocks=blocks, log_stats=log_stats)
         self.scheduled: Any = None
         self.made = self.scheduled_tokens = 0
         self.running = [self.new() for _ in range(count)]
@@ -46,7 +53,7 @@ class Running:
         """A request that was not there before; its prompt is like the others' unless given."""
         self.made += 1
         ids = prompt or engine.token_ids(self.prompt + self.made % engine.BLOCK_SIZE, self.seed + self.made)
-        return engine.request(f"r{self.made}", ids, **{"max_tokens": 1_000_000, **more})
+        return engine.request(f"r{self.made}", ids, **{"max_tokens": 1_000_000, "hashed": self.hashed, **more})
 
     def schedule(self) -> None:
         """A step begins."""

@@ -9,6 +9,7 @@ import contextlib
 from pathlib import Path
 
 from perfproof.builds.install.side_folder import draft_folder
+from perfproof.builds.install.unused_folders import clean, taken
 from perfproof.model.base.errors import CannotRun
 from perfproof.model.scenarios.own_patches import OwnPatch
 
@@ -25,8 +26,9 @@ def place(patch: OwnPatch, builds: Path) -> Path:
 def lay_out(patch: OwnPatch, builds: Path) -> None:
     """Copies a patch's files, unless they are there. Raises `CannotRun` if they were changed since the scenario was read."""
     folder = place(patch, builds)
-    if folder.is_dir():
+    if taken(folder):
         return
+    clean(builds, "plugin-")
     with draft_folder(".plugin-", builds) as draft:
         patch.files.copy_to(draft)
         info = draft / f"{patch.name}-0.dist-info"

@@ -1,7 +1,7 @@
 """The folders beside an interpreter: the patches and benchmarks, and pytest if it has none.
 
 A hash of the content names each folder. It is made once and never changed: an edit of a patch makes another folder, and a running trial
-keeps its own.
+keeps its own. Those that no run has taken for a month are removed (`unused_folders`).
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from pathlib import Path
 
 import perfproof
 from perfproof.builds.install.install_steps import Installer
+from perfproof.builds.install.unused_folders import clean, taken
 
 PACKAGE = Path(perfproof.__file__).resolve().parent
 ROOMS = ("bench", "patches", "child")
@@ -72,7 +73,8 @@ def side_folder(builds: Path, package: Path = PACKAGE, vllm_version: str | None 
     """The folder that goes on `PYTHONPATH`; made if it does not exist."""
     files = side_files(package, vllm_version)
     folder = builds / f"side-{_digest(files)}"
-    if not folder.exists():
+    if not taken(folder):
+        clean(builds, "side-")
         with draft_folder(".side-", builds) as draft:
             for name, content in files.items():
                 (draft / name).parent.mkdir(parents=True, exist_ok=True)

@@ -190,15 +190,19 @@ def top(folder: Path) -> Path | None:
     return None if up is None else Path(os.path.normpath(folder / up.strip())).resolve()
 
 
-def take_out(repo: str, revision: str, path: str, into: Path) -> bool:
+def take_out(repo: str, revision: str, path: str, into: Path, most_bytes: int | None = None) -> bool:
     """Writes a commit's files at or below `path` into `into`, each at its path in the repository; returns whether there are any.
 
-    `path` is relative to the top. No program from the repository's settings runs for it; links are left out.
+    `path` is relative to the top. No program from the repository's settings runs for it; links are left out. Raises `BadInput` for more
+    than `most_bytes`.
     """
     commit = _commit("git", repo, revision)
     listed = _ask(repo, "ls-tree", "-r", "-l", "--full-tree", "-z", commit, "--", path).split("\0")
     heads = [(head.split(), name) for head, _, name in (line.partition("\t") for line in listed) if name]
     entries = {name: (head[2], int(head[3])) for head, name in heads if head[0] in FILES and ".." not in name.split("/")}
+    size = sum(size for _, size in entries.values())
+    if most_bytes is not None and size > most_bytes:
+        raise BadInput(f"git: {path} of {revision} has {size:,} bytes; the most allowed is {most_bytes:,}")
     texts = _blobs(repo, dict(entries.values()))
     for name, (blob, _) in entries.items():
         (into / name).parent.mkdir(parents=True, exist_ok=True)

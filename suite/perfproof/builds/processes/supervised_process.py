@@ -20,6 +20,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
@@ -37,6 +38,8 @@ from perfproof.model.base.errors import CannotRun
 SUPERVISOR = Path(__file__).resolve().parents[2] / "child" / "supervisor.py"
 GRACE = 10.0
 """Seconds between the request to end and the kill."""
+HURRY = threading.Event()
+"""While it is set, programs that are stopped are killed at once: the time for waiting is over."""
 
 INHERITED = frozenset(
     [
@@ -192,7 +195,7 @@ class Running:
         if self.poll() is None:
             with contextlib.suppress(ProcessLookupError):
                 self._supervisor.terminate()
-            if self.wait(grace) is None:
+            if self.wait(0.0 if HURRY.is_set() else grace) is None:
                 self.kill_now()
         code = self.poll()
         return code if code is not None else -signal.SIGKILL

@@ -103,7 +103,10 @@ def _found(
     records = measured_ends(scenario, request.good, request.bad, measuring)
     metric = suspects.changed_count(scenario, records["good"], records["bad"], request.metric)
     if metric is None:
-        raise CannotRun(f"no count of {scenario.name} differs between {request.good.word} and {request.bad.word}: there is nothing to find")
+        raise CannotRun(
+            f"no count of {scenario.name} differs between {request.good.word} and {request.bad.word}; "
+            "a change of times alone is not looked into: 'perfproof bisect' finds the build that brought it"
+        )
     ends = Ends(good=request.good, bad=request.bad, records=records, metric=metric)
     say(blame_words.change(metric, ends.value("good"), ends.value("bad")))
     rounds = {which: suspects.round_of(measuring.results / which, record, metric) for which, record in records.items()}
@@ -120,6 +123,7 @@ def _found(
         values=(ends.value("good"), ends.value("bad")),
         blamed=blamed,
         lines={unit: difference.lines_of(unit) for one in blamed.guilty for unit in (*one.units, *one.hunks)},
+        along={unit: tuple(difference.brought_along("back", unit)) for one in blamed.guilty for unit in one.units},
         shares=tuple(shares),
         tried=tuple(mixtures.tried),
         diff_back=diff_back,

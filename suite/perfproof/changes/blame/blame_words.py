@@ -10,6 +10,7 @@ from perfproof.analysis.verdicts.exact_counts import judge_witness
 from perfproof.changes.blame.difference import HUNK, PIECE
 from perfproof.changes.blame.finding import Blame
 from perfproof.changes.blame.guilty_units import GuiltySet
+from perfproof.model.base.name_lists import few
 from perfproof.model.base.untrusted import line
 from perfproof.model.scenarios.metrics import metric as row_of
 from perfproof.model.scenarios.scenario import COUNT_MARGIN
@@ -57,6 +58,7 @@ def _of_set(found: Blame, one: GuiltySet) -> Iterator[str]:
         words = f"{_name(unit)} ({_place(found, unit)})"
         parts = [_lines(found, hunk) for hunk in one.hunks if hunk.startswith(f"{unit}{HUNK}")]
         more = f", of it lines {', '.join(parts)}" if parts else ""
+        more += f", with {few([_name(other) for other in found.along[unit]], SHOWN)}" if found.along.get(unit) else ""
         yield f"  {words}{more}" if len(one.units) > 1 else f"{share}: {words}{more}"
     if one.brought is not None and one.share is not None and abs(one.brought - one.share) > 0.02:
         yield f"  brought into the good build: {_percent(one.brought)}"
@@ -135,6 +137,7 @@ def _entry(found: Blame, one: GuiltySet, unit: str, known: str | None) -> dict[s
         "hunks": [list(each) for each in hunks if each is not None],
         "share": one.share,
         "interval": None if one.share is None else [one.share, one.share],
+        "along": list(found.along.get(unit, ())),
         "together": [other for other in one.units if other != unit],
         "brought": one.brought,
         "divided": one.divided,

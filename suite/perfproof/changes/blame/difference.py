@@ -14,7 +14,7 @@ import ast
 import builtins
 import difflib
 import symtable
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -45,6 +45,7 @@ class Difference:
         self._pairs: dict[str, tuple[FilePieces, FilePieces] | None] = {}
         self.near: tuple[str, ...] = ()
         """Files in which something ran: whose functions go along with those that they call."""
+        self._resigned: dict[str, list[tuple[str, str]]] | None = None
 
     # --- units ------------------------------------------------------------------------------------------------
 
@@ -96,6 +97,17 @@ class Difference:
             except (SyntaxError, ValueError):
                 self._pairs[path] = None
         return self._pairs[path]
+
+    def resigned(self) -> Mapping[str, Sequence[tuple[str, str]]]:
+        """The functions of near files whose parameters differ, by the name that they are called by: a file and a piece each."""
+        if self._resigned is None:
+            self._resigned = {}
+            for path in self.near:
+                good, bad = (one.by_name for one in self.pieces(path) or ())
+                for name in good.keys() & bad.keys():
+                    if good[name].kind == "function" and _signature(good[name]) != _signature(bad[name]):
+                        self._resigned.setdefault(called_by(name), []).append((path, name))
+        return self._resigned
 
     def text(self, build: str, path: str) -> str | None:
         """The text of a file in the `good` or `bad` build; None where there is none."""
@@ -198,8 +210,7 @@ class _Mix:
 
     def _take_callers(self, name: str) -> None:
         """The functions that differ and call one by name whose parameters are others: they pass what only their own build takes."""
-        scope, _, last = name.rpartition(".")
-        called = scope.rpartition(".")[2] if last == "__init__" else last
+        called = called_by(name)
         for path in self._of.near:
             base, other = self._sides(path)
             theirs = other.by_name
@@ -223,6 +234,9 @@ class _Mix:
                 self._take_piece(path, one.name)
         for module, wanted in (one for node in piece.nodes for one in _imports_in(node, path)):
             self._need_of(module, wanted)
+        for called in uses & self._of.resigned().keys():
+            for where, name in self._of.resigned()[called]:
+                self._take_piece(where, name)
 
     def _need_of(self, module: str, name: str) -> None:
         """A name of a module that something imports, where the base does not have it there."""
@@ -354,6 +368,12 @@ def _acts(good: Piece | None, bad: Piece | None, before: Mapping[str, Piece], af
         return False
     head = f"{piece.scope}.<head>"
     return piece.name.rpartition(".")[2].startswith("__") or any(side[head].bases for side in (before, after) if head in side)
+
+
+def called_by(name: str) -> str:
+    """The name that a function is called by: its own, of a constructor that of its class."""
+    scope, _, last = name.rpartition(".")
+    return scope.rpartition(".")[2] if last == "__init__" else last
 
 
 def _signature(piece: Piece) -> list[str]:

@@ -16,7 +16,8 @@ from perfproof.model.history.upstream_notes import UpstreamChange
 class Blame:
     """All that is told: what changed, who is guilty, what was tried, the diff back (None where nothing was found), and what lies elsewhere.
 
-    `answer` is what the scenario's count says of the bad build with the diff back, `known` what upstream is known to have changed.
+    `answer` is what the scenario's count says of the bad build with the diff back, `known` what upstream is known to have changed. `along`
+    has for each guilty unit the others that are taken back with it, because it needs them or they call it: its share is that of them all.
     """
 
     scenario: str
@@ -25,6 +26,7 @@ class Blame:
     values: tuple[float, float]
     blamed: Blamed
     lines: Mapping[str, tuple[int, int] | None]
+    along: Mapping[str, tuple[str, ...]]
     shares: tuple[FunctionShare, ...]
     tried: tuple[Tried, ...]
     diff_back: Path | None

@@ -24,6 +24,10 @@ Ask = Callable[[Side, Units], float | None]
 NONE: Units = frozenset()
 SUSPECTS = 40
 """Units that are tried one by one, at most."""
+LOST = 2
+"""Tiers that are tried together, at most, although they don't run."""
+HASTE = 8
+"""Parts of a group of which nobody knows whether it matters that are tried, at most."""
 PATIENCE = 40
 """Parts of a group that are tried, at most, until one of them can be tested."""
 
@@ -116,14 +120,16 @@ class _Search:
         )
 
     def _where(self) -> tuple[Units, float | None]:
-        """The first tiers that together take the whole change back; else those that take most of it, else all, which nobody could test."""
+        """The first tiers that together take the whole change back; else those that take most of it, else all, which nobody could test:
+        where the most suspicious ones don't run, more of them hardly will."""
         best: tuple[Units, float | None] = (frozenset(self._order), None)
-        reached: Units = NONE
+        reached, lost = NONE, 0
         for tier in self._tiers:
-            if not tier:
+            if not tier or lost == LOST:
                 continue
             reached |= frozenset(tier)
             value = self._value("back", reached)
+            lost += value is None
             if value is not None and (best[1] is None or abs(1 - value) + self._least <= abs(1 - best[1])):
                 best = reached, value
             if value is not None and self._same(value, 1.0):
@@ -233,7 +239,7 @@ class _Search:
                 if high is not None:
                     found.append(among)
                 return
-            for part in self._parts(among):
+            for part in self._parts(among, HASTE if high is None else PATIENCE):
                 if (value := self._value(side, context | part)) is not None:
                     break
             else:
@@ -248,13 +254,13 @@ class _Search:
                 self._isolate(side, context, part, low, value, found)
                 context, among, low = context | part, among - part, value
 
-    def _parts(self, among: Units) -> Iterator[Units]:
+    def _parts(self, among: Units, most: int) -> Iterator[Units]:
         """Parts to try: the most suspected half and the rest, then halves, quarters and so on, each before all that is not in it."""
         order = sorted(among, key=lambda unit: self._order[unit])
         tried: set[Units] = set()
         for part in self._candidates(order):
             if NONE < part < among and part not in tried:
-                if len(tried) == PATIENCE:
+                if len(tried) == most:
                     return
                 tried.add(part)
                 yield part

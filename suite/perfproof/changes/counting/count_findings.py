@@ -40,6 +40,7 @@ OTHER_WORK = (
     "with perfproof pr, whose times and answers show what that costs; if not, it has a fault"
 )
 UNCONFIRMED = "a second process of each side did not confirm the differences, or not all of them"
+NOT_BEGUN = "a second process of each side, which would confirm the differences, was not begun"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -199,6 +200,8 @@ def confirmed(sides: Sides, first: Sequence[Count], touched: frozenset[str], set
     differing = [key for key in comparisons.differing if not _untestable(comparisons, key)]
     if not differing:
         return Counted(first=(base, candidate), second=())
+    if late := _too_late(first, differing, setting):
+        return Counted(first=(base, candidate), second=(), doubt=f"{NOT_BEGUN}: {late}")
     second = _second(sides, comparisons, touched, _cells(differing), setting)
     lacks = not second or not all(one.cell(key) for key in differing for one in second)
     return Counted(first=(base, candidate), second=tuple(second), doubt=UNCONFIRMED if lacks else "")
@@ -226,6 +229,15 @@ def _findings(sides: Sides, counted: Counted, cells: Cells, touched: frozenset[s
         notes=(*notes, *filter(None, [counted.doubt]), *growths(base, candidate, POSITIONS), *shares),
         texts=texts_of(sides[1], lines),
     )
+
+
+def _too_late(first: Sequence[Count], differing: Sequence[tuple[str, int]], setting: Setting) -> str:
+    """Why a second process of each side can't end in the time that is left, by what the first took; "" if it can."""
+    seconds = setting.left()
+    if seconds is None:
+        return ""
+    needs = max(one.importing + sum(cell.took for key in differing if (cell := one.cell(key)) is not None) for one in first)
+    return f"it takes about {needs:.0f} s here, and {seconds:.0f} s were left for counting" if needs > seconds else ""
 
 
 def _timed(comparisons: Comparisons, candidate: Count) -> list[tuple[str, int]]:

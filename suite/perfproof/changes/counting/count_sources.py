@@ -51,6 +51,13 @@ def touched_files(base: ReadyBuild, candidate: ReadyBuild) -> tuple[str, ...]:
     return tuple(path for path in candidate.touched.files if path.endswith(".py"))
 
 
+def functions_in(build: ReadyBuild, names: Collection[str]) -> frozenset[str]:
+    """Those of these functions (`module:Qual.name`) that the build's files have."""
+    modules = {name.partition(":")[0] for name in names}
+    there = {module: _functions(source(build, path_of(build, module)) or "") for module in modules}
+    return frozenset(name for name in names if name.partition(":")[2] in there[name.partition(":")[0]])
+
+
 def _functions(text: str) -> set[str]:
     try:
         return {name for name, _ in selection_rules.functions(ast.parse(text))}

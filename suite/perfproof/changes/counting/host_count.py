@@ -1,9 +1,9 @@
 """What every change costs vLLM's host, counted before anything is timed, for `pr` and `gate`.
 
-The cheapest feature comes first, with those that the user chose. Where none of them calls what the change touches, the other features of
-the matrix follow, the cheapest first, until one does or the time for counting is over. A count that fails is reported and changes nothing
-else. Each feature makes a ruling: more work warns or fails by the policy's `counts`, less work is never an improvement, other tokens are
-untestable.
+The cheapest feature comes first, with those that the user chose and the cheapest that is known to call what the change touches. Where none
+of them calls it, the other features of the matrix follow, the cheapest first, until one does or the time for counting is over; they don't
+where each is known not to call it. The order is fixed and reported. A count that fails is reported and changes nothing else. Each
+feature makes a ruling: more work warns or fails by the policy's `counts`, less work is never an improvement, other tokens are untestable.
 """
 
 from __future__ import annotations
@@ -13,10 +13,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from perfproof.analysis.counts.count_comparison import Compared, CountVerdict, ran
+from perfproof.analysis.stats.number_format import duration
 from perfproof.builds.install.ready_build import ReadyBuild
 from perfproof.changes.counting.count_findings import Findings, Setting, cells_of, concluded, document_of, modules_of, wanted, warnings
-from perfproof.changes.counting.count_sources import Sides, reach, touched_functions
+from perfproof.changes.counting.count_sources import Sides, functions_in, reach, touched_functions
 from perfproof.changes.counting.count_words import NOT_TIME, gravity, line_about, one_sided
+from perfproof.changes.observed.observed_calls import features_calling, keep_count
 from perfproof.child.engine.features import FEATURES
 from perfproof.model.base.errors import EXIT_PASS, EXIT_REGRESSED, EXIT_UNTESTABLE, PerfproofError
 from perfproof.model.records.counts import Count
@@ -30,11 +32,14 @@ from perfproof.run.trials.engine_counting import Cells, count
 FIRST = ("plain",)
 """The feature that is counted for every change."""
 SHARE = 3
-"""The largest share of a time budget for counting."""
+"""Counting may take one of so many parts of a time budget."""
+LEAST, LARGEST = 2.0, 2 / 3
+"""Or so many minutes, if they are no larger a share of the budget: a count that a second process confirms takes that on a busy machine."""
 SCENARIO = "host_work"
 """The name of counts in the place of a scenario's name."""
 MOST = 6
 """The most lines of one kind."""
+NEVER_CALLED = "no other feature was counted: all were counted on this vLLM before, and none calls what the change touches"
 UNKNOWN = "it is not known whether a counted feature ran the change, because the change touches no code"
 OUTCOMES: dict[CountVerdict, Outcome] = {
     "regressed": Outcome.REGRESSED,
@@ -48,10 +53,12 @@ OUTCOMES: dict[CountVerdict, Outcome] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostCount:
-    """The counts of a change. `findings` is None where nothing was counted; `failed` then says why, "" where counting was not wanted."""
+    """The counts of a change. `findings` is None where nothing was counted; `failed` then says why, "" where counting was not wanted.
+    `importing` are the seconds that importing vLLM took when it was counted here, 0 if unknown."""
 
     findings: Findings | None = None
     failed: str = ""
+    importing: float = 0.0
 
     @property
     def ran(self) -> bool:
@@ -163,7 +170,7 @@ Counting = Callable[[ReadyBuild, ReadyBuild, Sequence[str], Setting], HostCount]
 
 def budget_of(minutes: float | None, left: Callable[[], float | None]) -> Callable[[], float | None]:
     """The seconds for counting in a budget of `minutes`, of which `left` seconds remain."""
-    own = counted_down(None if minutes is None else minutes / SHARE)
+    own = counted_down(None if minutes is None else max(minutes / SHARE, min(LEAST, minutes * LARGEST)))
     return lambda: min((each for each in (own(), left()) if each is not None), default=None)
 
 
@@ -179,12 +186,17 @@ def count_first(base: ReadyBuild, candidate: ReadyBuild, features: Sequence[str]
 
 def _counted(sides: Sides, first: Cells, setting: Setting) -> HostCount:
     touched, modules = touched_functions(*sides), modules_of(sides)
-    setting.say(f"counting the work of vLLM's host, base and change: {', '.join(first)}")
+    calling, certain = features_calling(sides[0], touched, setting.builds)
+    first = _with_caller(first, calling)
+    setting.say(f"counting the work of vLLM's host, base and change: {_order(first)}{_limit(setting)}")
     counts = count(wanted(sides, first, touched, modules), setting.builds, setting.say, seconds=setting.left())
-    cells = first
-    if not _reached(sides, counts, touched) and setting.left() != 0:
-        cells = {**first, **{one.name: one.sizes for one in FEATURES if one.name not in first and not one.positions}}
-        setting.say("no counted feature runs what the change touches: counting further features, the cheapest first, until one does")
+    cells, more = first, {one.name: one.sizes for one in FEATURES if one.name not in first and not one.positions}
+    hopeless = bool(touched) and certain and not calling and touched <= functions_in(sides[0], touched)
+    if more and not hopeless and not _reached(sides, counts, touched) and setting.left() != 0:
+        cells = {one.name: {**first, **more}[one.name] for one in FEATURES if one.name in first or one.name in more}
+        setting.say(
+            "no counted feature runs what the change touches: counting further features until one does, in this order: " + _order(more)
+        )
 
         def enough(now: Sequence[Count]) -> bool:
             known = _known(cells, now)
@@ -195,9 +207,27 @@ def _counted(sides: Sides, first: Cells, setting: Setting) -> HostCount:
     counts = [one.only(known) for one in counts]
     if not any(one.cells for one in counts):
         return HostCount(failed=next((gone.why for one in counts for gone in one.left_out), "no feature was counted in the time for it"))
+    keep_count(sides[0], counts[0], setting.builds)
     late = [name for name in cells if name not in known] if setting.left() == 0 else []
     notes = [f"not counted, because the time for counting was over: {', '.join(late)}"] if late else []
-    return HostCount(findings=concluded(sides, counts, known, touched, setting, notes))
+    notes += [NEVER_CALLED] if hopeless and not _reached(sides, counts, touched) else []
+    return HostCount(importing=max(one.importing for one in counts), findings=concluded(sides, counts, known, touched, setting, notes))
+
+
+def _with_caller(first: Cells, calling: Sequence[str]) -> dict[str, Sequence[int]]:
+    """The features to count for every change, and the cheapest that is known to call this one, if none of them is."""
+    caller = () if not calling or set(calling) & set(first) else calling[:1]
+    return {one.name: first.get(one.name, one.sizes) for one in FEATURES if one.name in first or one.name in caller}
+
+
+def _order(cells: Cells) -> str:
+    """Features in the order in which they are counted, with their numbers of requests where there are several."""
+    return ", ".join(f"{name} ({', '.join(map(str, sizes))} requests)" if len(sizes) > 1 else name for name, sizes in cells.items())
+
+
+def _limit(setting: Setting) -> str:
+    seconds = setting.left()
+    return "" if seconds is None else f"; in this order, for {duration(seconds / 60)} at most"
 
 
 def _reached(sides: Sides, counts: Sequence[Count], touched: frozenset[str]) -> bool:

@@ -1,5 +1,7 @@
 """Has every Python process of a command prove what it ran: when it imports vLLM, vLLM's plugins are loaded at once.
 
+Packages that the scenario names and the interpreter lacks come last on `sys.path`. Where the command is counted, its first process is.
+
 Python imports a module of this name at its start from the front of `PYTHONPATH`. Scripts need not make an engine, which is when vLLM loads
 its plugins by itself. The module makes way for one of the same name that the interpreter has. It imports the standard library alone.
 """
@@ -66,5 +68,16 @@ def make_way() -> None:
             sys.modules["sitecustomize"] = mine
 
 
+def count(file: str) -> None:
+    """Has the Python of this process counted, if it is the command's first."""
+    from perfproof.child.command.counted_process import begin
+
+    begin(file)
+
+
+if beside := os.environ.get("PERFPROOF_BESIDE"):
+    sys.path.append(beside)
 sys.meta_path.insert(0, FindsVllm())
 make_way()
+if counted := os.environ.get("PERFPROOF_COUNT"):
+    count(counted)

@@ -65,6 +65,18 @@ class Counter:
             work.tell(found)
         return found
 
+    def suspend(self) -> object:
+        """What this thread does from here on is not counted; what `resume` needs to go on. Calls may be nested."""
+        return self._hooks.suspend()
+
+    def resume(self, away: object) -> None:
+        """Goes on where `suspend` stopped, in the same frame."""
+        self._hooks.resume(away)
+
+    def abandon(self) -> None:
+        """Nothing is counted any longer, and nothing told: for a process that was forked from the one that counts."""
+        self._hooks.abandon()
+
     def _function(self, frame: FrameType) -> FunctionWork:
         """The record of a function that is met for the first time."""
         code = frame.f_code

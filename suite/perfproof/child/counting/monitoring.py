@@ -66,6 +66,26 @@ class Monitoring:
             raise RuntimeError(f"every place for a tool of sys.monitoring is taken ({names}); count without one of these")
         return free[0]
 
+    def suspend(self) -> bool:
+        """No thread is counted any longer: the events are those of all. Whether any was."""
+        away = self._has_its_place() and self._monitoring.get_events(self._tool) == self._events
+        if away:
+            self._monitoring.set_events(self._tool, 0)
+        return away
+
+    def resume(self, away: Any) -> None:
+        """All threads are counted again, if they were. What others had under way counts as far as it came: its end was not seen."""
+        if not away:
+            return
+        for ident, work in list(self._works.items()):
+            if ident != threading.get_ident():
+                work.settle(self._counts[ident])
+        self._monitoring.set_events(self._tool, self._events)
+
+    def abandon(self) -> None:
+        """No thread is counted any longer."""
+        self.suspend()
+
     def pause(self) -> str:
         """Why what was counted is not to be believed, "" where it is. What this thread does from here on is nobody's."""
         if not self._has_its_place() or self._monitoring.get_events(self._tool) != self._events:

@@ -116,6 +116,25 @@ class Tracing:
         sys.setprofile(self._ours.profile)
         sys.settrace(self._ours.trace)
 
+    def suspend(self) -> tuple[Any, Any]:
+        """This thread is counted no longer; the functions that were set."""
+        away = sys.gettrace(), sys.getprofile()
+        sys.settrace(None)
+        sys.setprofile(None)
+        return away
+
+    def resume(self, away: Any) -> None:
+        """This thread is counted again, if it was."""
+        trace, profile = away
+        sys.setprofile(profile)
+        sys.settrace(trace)
+
+    def abandon(self) -> None:
+        """No thread is counted any longer."""
+        self.on = False
+        self.suspend()
+        self.remove()
+
     def pause(self) -> str:
         """This thread is counted no longer, the others are; why what was counted is not to be believed, "" where it is."""
         ours = self._ours

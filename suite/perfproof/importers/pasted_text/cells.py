@@ -45,7 +45,7 @@ _MISSING = word_set(
 ) | {"not set", "not run", "not measured", "not available", "not supported", "out of memory", "cuda oom"}
 _LINK = re.compile(r"!?\[([^\[\]]*)\]\([^()\s]*(?:\s\"[^\"]*\")?\)")
 _MARKS = re.compile(r"[*`]+|~~|(?<!\w)_{1,2}|_{1,2}(?!\w)")
-_PICTURES = re.compile("[\u2300-\u23ff\u2600-\u27b0\u2b05-\u2bff\U0001f000-\U0001faff\ufe0f\u200d]|:[a-z_]{3,30}:")
+_PICTURES = re.compile("[\u2300-\u23ff\u2600-\u2793\u27b0\u2b05-\u2bff\U0001f000-\U0001faff\ufe0f\u200d]|:[a-z_]{3,30}:")
 _FOOTNOTE = re.compile(r"\s*(?:\[\^[\w-]{1,20}\](?!:)|[†‡§¶])|(?<=[0-9A-Za-z%)])[¹²³⁴⁵⁶⁷⁸⁹⁰]+(?=\s|$)|(?<=[0-9A-Za-z%)])\s?\\?\*+(?=\s*$)")
 """A mark that points to a note below."""
 _BEGINS = re.compile(r"^[~≈<>≤≥+ -]*\.?[0-9]")

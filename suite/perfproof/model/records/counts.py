@@ -120,7 +120,8 @@ class PhaseWork:
 class Cell:
     """A feature with so many requests. `outputs` are the tokens of each output of each request; `seconds` those of a step of each
     phase in a wave that was not counted: rough, on a machine that may be busy. `runner` is the model runner that ran, "" if unknown.
-    `outside` has of a phase the seconds of a step that went by in C functions, by name, "" being all others: rough, too."""
+    `outside` has of a phase the seconds of a step that went by in C functions, by name, "" being all others: rough, too. `took` are the
+    seconds that counting it took, 0 if unknown."""
 
     feature: str
     requests: int
@@ -129,6 +130,7 @@ class Cell:
     seconds: Mapping[str, float]
     runner: str = ""
     outside: Mapping[str, Mapping[str, float]] = dataclasses.field(default_factory=dict)
+    took: float = 0.0
 
     @property
     def key(self) -> tuple[str, int]:
@@ -147,14 +149,16 @@ class LeftOut:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Count:
-    """What was counted of one build in one process. `refused` says why vLLM could not even be imported, "" if it could. `imported` are the
-    modules of interest that were imported, with those of their own lines that ran then; None where those are unknown."""
+    """What was counted of one build in one process. `refused` says why vLLM could not even be imported, "" if it could; `importing` are the
+    seconds that importing it took, 0 if unknown. `imported` are the modules of interest that were imported, with those of their own lines
+    that ran then; None where those are unknown."""
 
     vllm: str
     python: str
     cells: tuple[Cell, ...]
     left_out: tuple[LeftOut, ...]
     refused: str
+    importing: float = 0.0
     imported: Imported = dataclasses.field(default_factory=dict)
 
     def cell(self, key: tuple[str, int]) -> Cell | None:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import PurePath
 from typing import Any
 
-NAMING = ("model", "server_arguments", "client", "arguments", "environment")
+NAMING = ("run", "count_run", "model", "server_arguments", "client", "arguments", "environment")
 """Keys of a workload or an arm whose texts may hold paths."""
 KEPT = frozenset({"endpoint"})
 """Keys whose value looks like a path, but is part of an address."""

@@ -9,8 +9,8 @@ import re
 from functools import lru_cache
 
 _SIDES = {
-    "before": "vorher zuvor davor bisher bisherig bisherige bisheriger avant antes prima före innan før voorheen vooraf przed před önce "
-    "до было раньше",
+    "before": "vorher zuvor davor bisher bisherig bisherige bisheriger avant antes prima före innan før voor voorheen vooraf przed před "
+    "önce до было раньше",
     "without": "ohne sans senza zonder utan uten uden bez без",
     "with": "mit avec",
     "old": "alte alter altes alten ancien ancienne anterior viejo vieja vecchio vecchia antigo antiga oude gammal gamla gammel gamle stary "

@@ -76,7 +76,7 @@ METRICS: dict[str, Metric] = {
             "B",
             "lower",
             "memory",
-            peak_memory="largest resident memory of the server's processes",
+            peak_memory="largest resident memory of all processes of a server or command",
             peak_gpu_memory="most memory in use on the GPUs while measuring",
             printed_bytes="an amount of memory that a command prints",
         ),
@@ -90,6 +90,7 @@ METRICS: dict[str, Metric] = {
             "time",
             instructions_per_token="instructions of the server's processes per output token",
             instructions_per_request="instructions of the server's processes per request",
+            instructions="instructions of all processes of a command",
         ),
         *_rows(
             "1",
@@ -162,7 +163,7 @@ OF_ROUNDS = frozenset(["round_time", "feed_time", "apply_time", "device_time"])
 """The times that a microbenchmark takes of its rounds; witnesses are its counts."""
 
 
-OF_COMMANDS = frozenset(["wall_time", "cpu_time", "peak_memory"])
+OF_COMMANDS = frozenset(["wall_time", "cpu_time", "peak_memory", "instructions"])
 """What is measured of every command's processes."""
 PRINTED = frozenset(["printed_time", "printed_bytes", "printed_rate", "printed_more", "printed_less"])
 """What a command prints, by unit and direction; its own name is the case."""
@@ -175,7 +176,11 @@ ANSWERS = frozenset(PARTS)
 def of_a_run(name: str) -> bool:
     """Whether a run of a whole vLLM, a server or not, can leave the metric: none of a round, no count of a microbenchmark, no answers."""
     row = metric(name)
-    return "@" not in name and row.name not in {*OF_ROUNDS, *ANSWERS, *PRINTED, "wall_time", "cpu_time", ACCURACY} and row.kind not in EXACT
+    return (
+        "@" not in name
+        and row.name not in {*OF_ROUNDS, *ANSWERS, *PRINTED, "wall_time", "cpu_time", "instructions", ACCURACY}
+        and row.kind not in EXACT
+    )
 
 
 def of_rounds(name: str) -> bool:

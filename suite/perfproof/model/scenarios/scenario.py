@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import json
 from collections.abc import Mapping
@@ -17,6 +18,7 @@ from perfproof.model.scenarios.build import PythonBuild as PythonBuild
 from perfproof.model.scenarios.build import ReleaseBuild as ReleaseBuild
 from perfproof.model.scenarios.model_runner import ModelRunner as ModelRunner
 from perfproof.model.scenarios.own_patches import OwnPatch as OwnPatch
+from perfproof.model.workloads.file_folder import Files
 from perfproof.model.workloads.model_source import Dataset as Dataset
 from perfproof.model.workloads.model_source import Family as Family
 from perfproof.model.workloads.model_source import Model as Model
@@ -59,6 +61,8 @@ class Arm:
     equality: Equality | None = None
     own_patches: tuple[OwnPatch, ...] = ()
     """Those of the user's own of all arms: every arm has their files, and `patches` names those that it switches on."""
+    files: Files | None = None
+    """Files of its own, in place of the workload's."""
     changed: tuple[str, ...] = ()
     changes_more: bool = False
     runner: ModelRunner | None = None
@@ -103,6 +107,8 @@ class Scenario:
     definition: Mapping[str, Any]
     exercises: tuple[str, ...] = ()
     device: str | None = None
+    arms_left_out: bool = False
+    """Whether its file names no arms, so that it can't be run as it is: builds of a change or of a history take their places."""
 
     @property
     def baseline(self) -> Arm:
@@ -128,6 +134,18 @@ class Scenario:
     @property
     def most_trials(self) -> int:
         return len(self.arms) + self.again if self.again else self.most_blocks * len(self.arms)
+
+    def with_files_of(self, arm: Arm) -> Scenario:
+        """The scenario in which every arm has the files of that one, for arms that are made of it: a definition says no places."""
+        if all(one.files is None for one in self.arms):
+            return self
+        workload = self.workload if arm.files is None else self.workload.with_files(arm.files)
+        arms = {
+            name: {key: said for key, said in one.items() if not key.startswith("files")} for name, one in self.definition["arms"].items()
+        }
+        definition = {**self.definition, "workload": workload.kept(dict(self.definition["workload"])), "arms": arms}
+        alike = tuple(dataclasses.replace(one, files=None) for one in self.arms)
+        return dataclasses.replace(self, workload=workload, arms=alike, definition=definition)
 
     @property
     def digest(self) -> str:

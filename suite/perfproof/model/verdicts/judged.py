@@ -43,6 +43,17 @@ SUGGESTS = "suggests only, as launches were shared"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Uncounted:
+    """What was measured in blocks that a busy machine spoilt: shown, and part of no verdict. The fields are as in `Judged`."""
+
+    baseline_value: float
+    candidate_value: float
+    blocks: int
+    effect: float | None
+    interval: tuple[float, float] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Judged:
     """One metric of one candidate against the baseline: a line of the verdict table, an entry of `perfproof compare --json`.
 
@@ -73,6 +84,8 @@ class Judged:
     reason: str
     warnings: tuple[str, ...]
     q: float | None
+    uncounted: Uncounted | None = None
+    """What excluded blocks showed, where there are too few others."""
 
     @property
     def suggests(self) -> bool:

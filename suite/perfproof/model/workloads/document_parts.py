@@ -49,8 +49,8 @@ class Growing(Doc):
 
     @model_serializer(mode="wrap")
     def _without_unsaid(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        fields = type(self).model_fields
-        return {key: value for key, value in dump(self).items() if key not in self.LATER or value != fields[key].default}
+        unsaid = {key: type(self).model_fields[key].get_default(call_default_factory=True) for key in self.LATER}
+        return {key: value for key, value in dump(self).items() if key not in self.LATER or value != unsaid[key]}
 
 
 class ToyDoc(Growing):

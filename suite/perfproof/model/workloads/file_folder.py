@@ -1,4 +1,4 @@
-"""A folder of the user's own files that trials need: listed and hashed, without what no trial may see.
+"""The user's own files that trials need, a folder or paths of a commit: listed and hashed, without what no trial may see.
 
 A package `vllm` that lies among them is left out: Python would import it in place of the arm's build.
 """
@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from perfproof.model.base.errors import CannotRun
@@ -18,6 +20,9 @@ MOST_BYTES = 50_000_000
 MOST_FILES = 5_000
 LEFT_OUT = frozenset({"vllm", "__pycache__", ".git", ".venv", "venv", "node_modules", "build", "dist", ".mypy_cache", ".pytest_cache"})
 """Folders at the top that are not taken along, and caches at any depth."""
+OWN_FOLDER = "put the file, and what it needs, into a folder of its own, and keep data elsewhere"
+"""What to do where a folder holds more than that."""
+_VARIABLE = re.compile(r"\$\{?(?P<name>[A-Za-z_][A-Za-z0-9_]*)\}?")
 OF_RUNS = frozenset({"builds", "results", "reports"})
 """Folders at the top that runs write, where nobody has named the folder."""
 
@@ -46,6 +51,39 @@ class FileFolder:
             raise CannotRun(f"{self.path}: its files were changed since the run began: run it again, into another results folder")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommitFiles:
+    """Files of a git commit: `paths` are files and folders of `repository`, laid out as they lie there. `sha256` is a hash over them, "" as
+    long as git was not asked; `repository` is absolute while they are to be read."""
+
+    repository: str
+    commit: str
+    paths: tuple[str, ...]
+    sha256: str = ""
+
+
+Files = FileFolder | CommitFiles
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listing:
+    """Which files of a folder count, and how many may. `remedy` is what to do where there are more."""
+
+    listed: Callable[[Path], Iterable[Path]]
+    most_bytes: int
+    most_files: int
+    remedy: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """A folder that was read: its absolute path, the files that count, and the SHA-256 over them."""
+
+    path: Path
+    files: tuple[Path, ...]
+    sha256: str
+
+
 def read_files(
     where: str, name: str, sha256: str | None, folder: Path | None, faults: list[str], *, named: bool = True
 ) -> FileFolder | None:
@@ -55,24 +93,37 @@ def read_files(
     """
     if folder is None:
         return FileFolder(path=name, sha256=sha256 or "", named=named)
-    path = Path(os.path.abspath(folder / os.path.expanduser(name)))
+    listing = Listing(listed=partial(listed, named=named), most_bytes=MOST_BYTES, most_files=MOST_FILES, remedy=OWN_FOLDER)
+    found = read_folder(where, name, sha256, folder, faults, listing)
+    return None if found is None else FileFolder(path=str(found.path), sha256=found.sha256, named=named)
+
+
+def read_folder(where: str, name: str, sha256: str | None, folder: Path, faults: list[str], listing: Listing) -> Found | None:
+    """The folder `name`, relative to `folder`, in which `~` and variables (`$NAME`) stand for what they are; None where it can't be read.
+
+    What is wrong goes to `faults`, with the key `where`: there is none, it holds too much, or its files have another hash than `sha256`.
+    """
+    expanded = os.path.expandvars(os.path.expanduser(name))
+    if unset := _VARIABLE.search(expanded):
+        variable = unset["name"]
+        faults.append(f"{where}: {name}: the variable {variable} is not set: export {variable}=FOLDER, or write the folder here")
+        return None
+    path = Path(os.path.abspath(folder / expanded))
     if not path.is_dir():
         faults.append(f"{where}: {name}: there is no such folder (paths are relative to the scenario file)")
         return None
     files, size = [], 0
-    for file in listed(path, named=named):
+    for file in listing.listed(path):
         files.append(file)
         size += file.stat().st_size
-        if size > MOST_BYTES or len(files) > MOST_FILES:
-            faults.append(
-                f"{where}: {path}: it holds more than {MOST_BYTES:,} bytes or {MOST_FILES:,} files: put the file, and what it needs, "
-                "into a folder of its own, and keep data elsewhere"
-            )
+        if size > listing.most_bytes or len(files) > listing.most_files:
+            most = f"{listing.most_bytes:,} bytes or {listing.most_files:,} files"
+            faults.append(f"{where}: {name}: it holds more than {most}: {listing.remedy}")
             return None
     digest = digest_of(path, files)
     if sha256 not in (None, digest):
-        faults.append(f"{where}: {path}: its files have the SHA-256 {digest}, the scenario expects {sha256}")
-    return FileFolder(path=str(path), sha256=digest, named=named)
+        faults.append(f"{where}: {name}: its files have the SHA-256 {digest}, the scenario expects {sha256}")
+    return Found(path=path, files=tuple(files), sha256=digest)
 
 
 def listed(path: Path, *, named: bool = True) -> Iterator[Path]:

@@ -31,7 +31,8 @@ class Kind:
     a trial before any has been measured, without the start of a server. `describe` says what was run, from a definition's workload as plain
     JSON.
 
-    `inapplicable` are keys of an arm that have no meaning for it. `own_metrics` says that only its benchmark's file defines the metrics.
+    `inapplicable` are keys of an arm that have no meaning for it; `arms_have_files` says that an arm may have files of its own.
+    `own_metrics` says that only its benchmark's file defines the metrics.
     `not_by_file` is why no scenario file may use it; "" if one may. `attests` says that its trials prove what they ran; `planned` that a
     run takes no more blocks than its looks. `calls_vary` is why arms with the same work may call functions unequally often, "" if they must
     not. `contradicted` gives the contradictions in its records, `repeat` the command that measures a definition's workload again, if that
@@ -46,6 +47,7 @@ class Kind:
     guessed_seconds: float
     describe: Callable[[Mapping[str, Any]], str]
     inapplicable: tuple[str, ...] = ()
+    arms_have_files: bool = False
     own_metrics: bool = False
     not_by_file: str = ""
     attests: bool = True

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-Family = Literal["llama", "qwen3", "qwen3_moe", "gritlm", "splade", "bge_m3"]
+Family = Literal["llama", "qwen3", "qwen3_moe", "gritlm", "splade", "bge_m3", "blip2"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,10 +6,11 @@ The defaults are those of most kinds; a kind overrides the others. Facts that do
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Self
 
+from perfproof.model.workloads.file_folder import CommitFiles, Files
 from perfproof.model.workloads.model_source import Model
 
 Profile = Literal["quick", "standard", "thorough"]
@@ -47,6 +48,11 @@ class Workload:
         return ""
 
     @property
+    def observed_as(self) -> tuple[str, ...]:
+        """What is observed when its trials count which functions they call, such as "benchmark swap_states"; none where they can't."""
+        return ()
+
+    @property
     def sizes(self) -> int:
         """The number of sizes in one trial; a sweep has more than one."""
         return 1
@@ -62,6 +68,10 @@ class Workload:
         return {}
 
     # --- how it is run -----------------------------------------------------------------------------------
+
+    def for_counts(self) -> Self:
+        """The workload as it runs where only its counts are wanted: nothing is repeated for the sake of times."""
+        return self
 
     @property
     def repeats(self) -> int:
@@ -104,6 +114,16 @@ class Workload:
     def doubts(self, profile: Profile, measured: Sequence[float]) -> Iterator[str]:
         """Warnings before it runs. `measured` are the seconds that its trials have measured so far."""
         yield from ()
+
+    # --- its files ---------------------------------------------------------------------------------------
+
+    def with_files_pinned(self, pin: Callable[[CommitFiles], CommitFiles]) -> Workload:
+        """The workload with the hash of the files of a commit that it names; itself if it names none."""
+        return self
+
+    def with_files(self, files: Files) -> Workload:
+        """The workload with other files; itself if it takes none."""
+        return self
 
     # --- in a definition ---------------------------------------------------------------------------------
 

@@ -35,6 +35,8 @@ MEANINGS = {
 MORE, OTHER = "more Python work", "other work"
 LESS = "less Python work"
 """The word for a count that fell: no improvement by itself."""
+NOT_COUNTED = "not counted"
+"""The words beside an estimate from blocks that a busy machine spoilt: no verdict rests on it."""
 HINT = "likely, not proved: each arm had one server for all blocks, so a lucky or unlucky launch is not ruled out"
 """What a verdict from shared launches is worth."""
 _ACRONYMS = {"ttft": "TTFT", "tpot": "TPOT", "itl": "ITL", "e2el": "E2EL", "cpu": "CPU", "gpu": "GPU", "kv": "KV"}
@@ -137,7 +139,10 @@ def rank(row: Judged) -> int:
 
 
 def change(row: Judged) -> str:
-    """The candidate's change: "+31.2 %"; for counts that did not move "unchanged"."""
+    """The candidate's change: "+31.2 %"; for counts that did not move "unchanged"; "+31.2 %, not counted" where a busy machine spoilt all
+    blocks."""
+    if row.effect is None and row.uncounted is not None and row.uncounted.effect is not None:
+        return f"{change_of(row, row.uncounted.effect)}, {NOT_COUNTED}"
     if row.effect is None:
         return NONE
     return "unchanged" if row.exact and row.effect == 0 else change_of(row, row.effect)
@@ -155,12 +160,16 @@ def with_unit(row: Judged, number: str) -> str:
 
 
 def interval(row: Judged) -> str:
-    """The interval in per cent, without its sign: "[+29.8, +32.6]"; "exact" for counts; "" where there is none."""
+    """The interval in per cent, without its sign: "[+29.8, +32.6]"; "exact" for counts; "" where there is none. Of blocks that do not count
+    it is shown too: `change` says so."""
     if row.exact:
         return "exact" if row.effect is not None else ""
-    if row.low is None or row.high is None or row.effect is None:
+    effect_, ends = row.effect, row.interval
+    if effect_ is None and row.uncounted is not None:
+        effect_, ends = row.uncounted.effect, row.uncounted.interval
+    if effect_ is None or ends is None:
         return ""
-    return f"[{', '.join(units.percents(row.low, row.high, units.places_for(row.effect)))}]"
+    return f"[{', '.join(units.percents(*ends, units.places_for(effect_)))}]"
 
 
 def bound(row: Judged, bound_: float | None) -> str:
@@ -212,6 +221,8 @@ def _few(fraction: float) -> int:
 def values(row: Judged) -> tuple[str, str]:
     """The typical values of both arms, in one scale if they are close to each other; counts unrounded."""
     first, second = row.baseline_value, row.candidate_value
+    if first is None and second is None and row.uncounted is not None:
+        first, second = row.uncounted.baseline_value, row.uncounted.candidate_value
     if row.in_points:
         return (_share(first), _share(second))
     if row.exact and row.unit == "1":
@@ -252,6 +263,12 @@ def deciding(rows: Sequence[Judged]) -> list[Judged]:
     """The rows that make the outcome: judged primaries, and exact counts that got worse, primary or not."""
     worse = ("regressed", "untestable")
     return [row for row in rows if row.verdict and (row.primary or (row.kind == "witness" and row.verdict in worse))]
+
+
+def count_word(rows: Sequence[Judged], outcome_: Outcome) -> str:
+    """A scenario's outcome in the words of the counts that make it, "more Python work"; "" where a time or another metric makes it too."""
+    made = [of_host(row.metric, row.verdict, row.reason) for row in deciding(rows) if row.verdict == outcome_]
+    return (made[0] if len(set(made)) == 1 else "") if made else LESS if outcome_ == Outcome.LESS else ""
 
 
 def suggests(rows: Sequence[Judged], outcome_: Outcome) -> bool:

@@ -51,7 +51,8 @@ def model_runner(records: Sequence[Record]) -> str:
     """The model runner that trials attested, and whether the release chose it: "model runner V2, the release's own choice"; by arm where
     arms differ. "" if none took part."""
     ran: dict[str, str] = {}
-    for record in records:
+    places = {line(str(arm["name"])): place for place, arm in enumerate(defined_arms(records[-1].definition))} if records else {}
+    for record in sorted(records, key=lambda record: places.get(line(record.arm), len(places))):
         if record.status == "ok" and record.attestation and record.attestation.runner:
             variables = record.environment.get("variables")
             own = "" if variables is None or VARIABLE in variables else ", the release's own choice"

@@ -159,12 +159,18 @@ def _untestable(failing: Sequence[Ruling], decision: Decision) -> str:
 
 
 def _named(failing: Sequence[Ruling], decision: Decision) -> str:
-    named = [f"{one.name} {_outcome(one.ruling)}" for one in _lines(failing[:MOST_NAMED], decision, {})]
+    named = [f"{one.name}{_outcome(one.ruling)}" for one in _lines(failing[:MOST_NAMED], decision, {})]
     more = [f"{len(failing) - MOST_NAMED} more"] if len(failing) > MOST_NAMED else []
     return " and ".join([", ".join(named), *more]) if more else " and ".join(named)
 
 
 def _outcome(ruling: Ruling) -> str:
+    """The outcome, to follow the metric's name: " regressed"; of a count of the host's work ": more Python work"."""
+    counted = formatting.of_host(ruling.metric, ruling.verdict, ruling.reason)
+    return f": {counted}" if counted else f" {_verb(ruling)}"
+
+
+def _verb(ruling: Ruling) -> str:
     if ruling.verdict == "inconclusive" or ruling.code == EXIT_INCONCLUSIVE:
         return "stayed inconclusive"
     if ruling.code == EXIT_UNTESTABLE:

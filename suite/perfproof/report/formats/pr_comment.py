@@ -126,7 +126,8 @@ def _line(one: LeadLine) -> str:
 
 def _answer(scenario: ScenarioView) -> Iterable[str]:
     """A scenario's sentence, and its caveats below."""
-    yield f"- {_word(scenario.outcome, scenario.suggests)} {escape(scenario.answer)}"
+    word = _word(scenario.outcome, scenario.suggests, formatting.count_word(scenario.rows, scenario.outcome))
+    yield f"- {word} {escape(scenario.answer)}"
     yield from (f"  - {shorten(escape(each), 400)}" for each in scenario.provisos)
 
 

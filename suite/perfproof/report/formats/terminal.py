@@ -100,7 +100,7 @@ def _decision(page: Page, decision: Decision) -> Iterable[RenderableType]:
 
 
 def _scenario(scenario: ScenarioView, width: int) -> Iterable[RenderableType]:
-    head = Text("\n").append(_word(scenario.outcome, scenario.suggests)).append("  ").append(scenario.name, style="bold")
+    head = Text("\n").append(_outcome(scenario)).append("  ").append(scenario.name, style="bold")
     if scenario.rows:
         candidates = ", ".join(dict.fromkeys(row.candidate for row in scenario.rows))
         head.append(f"  {candidates} against {scenario.rows[0].baseline}{f'; {scenario.runner}' * bool(scenario.runner)}", style="dim")
@@ -224,9 +224,13 @@ def _change(row: Judged, wide: bool) -> Text:
     return Text(f"{formatting.change(row)} ({times})" if times else formatting.change(row), style="bold" if row.primary else "")
 
 
-def _word(outcome: Outcome | None, suggests: bool = False) -> Text:
+def _outcome(scenario: ScenarioView) -> Text:
+    return _word(scenario.outcome, scenario.suggests, formatting.count_word(scenario.rows, scenario.outcome))
+
+
+def _word(outcome: Outcome | None, suggests: bool = False, word: str = "") -> Text:
     style = HINT if outcome and suggests else COLOURS[outcome]
-    return Text(f"{formatting.symbol(outcome, suggests)} {formatting.outcome_word(outcome, suggests)}", style=style)
+    return Text(f"{formatting.symbol(outcome, suggests)} {word or formatting.outcome_word(outcome, suggests)}", style=style)
 
 
 def _verdict(row: Judged, wide: bool) -> Text:

@@ -1,4 +1,4 @@
-"""Arms that differ from the baseline in more than their code: in their requests, or in their server's settings.
+"""Arms that differ from the baseline in more than their code: in their requests, in their server's settings, or in a command's files.
 
 Such an arm is a ceiling (requests without penalties, say) or another setting of vLLM. Its effect is not a patch's effect, and without this
 clause it would read like one.
@@ -27,6 +27,7 @@ def clauses(definition: Mapping[str, Any]) -> Iterator[str]:
     for baseline, arm in _pairs(definition):
         requests, settings = _asked(baseline, arm, definition), _settings(baseline, arm)
         parts = [f"gets other requests than the baseline ({_listed(requests)})"] if requests else []
+        parts += [f"runs other files than the baseline ({files})"] if (files := _files(baseline, arm, definition)) else []
         parts += [f"has other settings{'' if parts else ' than the baseline'} ({_listed(settings)})"] if settings else []
         if parts:
             yield f"{line(str(arm['name']), NAME)} {' and '.join(parts)}: its effect is {_whose(baseline, arm)}"
@@ -36,7 +37,9 @@ def alone(definition: Mapping[str, Any]) -> bool:
     """Whether every candidate differs from the baseline in requests or settings, but not in code, so that no patch is judged."""
     pairs = _pairs(definition)
     return bool(pairs) and all(
-        _code(arm) == _code(baseline) and (_asked(baseline, arm, definition) or _settings(baseline, arm)) for baseline, arm in pairs
+        _code(arm) == _code(baseline)
+        and (_asked(baseline, arm, definition) or _settings(baseline, arm) or _files(baseline, arm, definition))
+        for baseline, arm in pairs
     )
 
 
@@ -67,6 +70,18 @@ def _asked(baseline: Mapping[str, Any], arm: Mapping[str, Any], definition: Mapp
     workload = definition.get("workload")
     common = _mapping(workload, "client") if isinstance(workload, Mapping) else {}
     return [*_differences({**common, **_mapping(baseline, "client")}, {**common, **_mapping(arm, "client")})]
+
+
+def _files(baseline: Mapping[str, Any], arm: Mapping[str, Any], definition: Mapping[str, Any]) -> str:
+    """The files of a command in that arm and in the baseline, each with the beginning of its hash; "" where they are the same."""
+    ours, theirs = (each if each.get("files_sha256") else _mapping(definition, "workload") for each in (arm, baseline))
+    return "" if ours.get("files_sha256") == theirs.get("files_sha256") else f"{_named_files(ours)} instead of {_named_files(theirs)}"
+
+
+def _named_files(holder: Mapping[str, Any]) -> str:
+    files, sha256 = holder.get("files"), str(holder.get("files_sha256") or "")
+    named = f"{files.get('repository')} {files.get('commit')}" if isinstance(files, Mapping) else str(files or "none")
+    return line(f"{named} {sha256[:8]}".strip(), NAME)
 
 
 def _settings(baseline: Mapping[str, Any], arm: Mapping[str, Any]) -> list[str]:

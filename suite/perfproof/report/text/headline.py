@@ -45,9 +45,7 @@ def headline(scenarios: Sequence[ScenarioView]) -> str:
         return "There are no records to judge"
     if len(scenarios) == 1:
         one = scenarios[0]
-        return (
-            f"{one.name}{ITSELF if one.itself else ''} {_is(one.outcome, one.suggests, 1, bool(one.altered))}{_apart(one)}{also(scenarios)}"
-        )
+        return f"{one.name}{ITSELF if one.itself else ''} {_is(_result(one), 1)}{_apart(one)}{also(scenarios)}"
     clauses = _grouped([each for each in scenarios if not each.unpatched])
     for words, altered in ((UNPATCHED, False), (TAKEN_OUT, True)):
         apart = ", and ".join(_grouped([each for each in scenarios if each.unpatched and bool(each.altered) is altered]))
@@ -110,19 +108,27 @@ def _apart(scenario: ScenarioView) -> str:
 
 def _counts(nouns: tuple[str, str], group: Sequence[ScenarioView]) -> str:
     """A group's outcomes, worst first: "2 microbenchmarks regressed, 1 is inconclusive and 3 improved"."""
-    counts = Counter((scenario.outcome, scenario.suggests) for scenario in group)
-    altered = all(scenario.altered for scenario in group)
-    keys = [(each, hint) for each in OUTCOMES for hint in (False, True) if counts[each, hint]]
-    parts = [f"{counts[key]} {_is(*key, counts[key], altered)}" for key in keys]
+    counts = Counter(map(_result, group))
+    keys = sorted(counts, key=lambda key: (OUTCOMES.index(key[0]), *key[1:]))
+    parts = [f"{counts[key]} {_is(key, counts[key])}" for key in keys]
     number, _, rest = parts[0].partition(" ")
     parts[0] = f"{number} {nouns[number != '1']} {rest}"
     return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
 
 
-def _is(result: Outcome, hint: bool, count: int, altered: bool = False) -> str:
-    if altered and result in LOSES:
-        return f"{'likely ' if hint else ''}{LOSES[result][count != 1]}"
-    if result == Outcome.LESS and not hint:
-        return f"{'does' if count == 1 else 'do'} {formatting.LESS}"
-    words = formatting.outcome_word(result, hint)
-    return words if result in ("improved", "regressed") else f"{'is' if count == 1 else 'are'} {words}"
+_Result = tuple[Outcome, bool, str, bool]
+
+
+def _result(scenario: ScenarioView) -> _Result:
+    """The outcome, whether it is only likely, the count's own words where counts alone make it, and whether a released change is out."""
+    return scenario.outcome, scenario.suggests, formatting.count_word(scenario.rows, scenario.outcome), bool(scenario.altered)
+
+
+def _is(result: _Result, count: int) -> str:
+    outcome, hint, count_word, altered = result
+    if count_word:
+        return f"{'does' if count == 1 else 'do'} {count_word}"
+    if altered and outcome in LOSES:
+        return f"{'likely ' if hint else ''}{LOSES[outcome][count != 1]}"
+    words = formatting.outcome_word(outcome, hint)
+    return words if outcome in ("improved", "regressed") else f"{'is' if count == 1 else 'are'} {words}"

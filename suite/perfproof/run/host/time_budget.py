@@ -1,6 +1,6 @@
 """A time budget that ends a command when it is over, whether the command waits, installs or measures.
 
-It works like Ctrl-C: running programs are ended, complete records stay.
+It works like Ctrl-C: running programs are killed at once, complete records stay.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import NoReturn
 
+from perfproof.builds.processes.supervised_process import HURRY
 from perfproof.model.base.errors import CannotRun
 
 LEAST = 1e-3
@@ -26,9 +27,17 @@ class Spent(BaseException):
     """The time budget is over. It is not an `Exception`, so that no handler continues by mistake."""
 
 
+class NothingMeasured(CannotRun):
+    """The time budget was used up before anything was measured."""
+
+
 @contextmanager
 def ends_after(seconds: float | None) -> Iterator[None]:
-    """Raises `Spent` in its context after so many seconds; never with None. It works in the main thread only."""
+    """Raises `Spent` in its context after so many seconds; never with None. It works in the main thread only.
+
+    From then on programs that are stopped are killed at once, until another budget begins.
+    """
+    HURRY.clear()
     if seconds is None or threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -43,12 +52,12 @@ def ends_after(seconds: float | None) -> Iterator[None]:
 
 @contextmanager
 def enough_to_begin(minutes: float | None, seconds: float | None) -> Iterator[None]:
-    """A context for the work before measuring; `seconds` are left of a budget of `minutes`. Raises `CannotRun` once they are over."""
+    """A context for the work before measuring; `seconds` are left of a budget of `minutes`. Raises `NothingMeasured` once they are over."""
     try:
         with ends_after(seconds):
             yield
     except Spent as spent:
-        raise CannotRun(nothing_measured(minutes or 0.0)) from spent
+        raise NothingMeasured(nothing_measured(minutes or 0.0)) from spent
 
 
 def counted_down(minutes: float | None, clock: Callable[[], float] = time.monotonic) -> Callable[[], float | None]:
@@ -66,4 +75,5 @@ def nothing_measured(minutes: float) -> str:
 
 
 def _over(number: int, frame: FrameType | None) -> NoReturn:
+    HURRY.set()
     raise Spent

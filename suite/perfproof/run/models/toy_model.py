@@ -1,7 +1,8 @@
 """Writes a toy model: the files of a model folder without weights, for `--load-format dummy`.
 
 Everything is plain JSON, so neither transformers nor a hub is needed. The families are those that the suite's patches are about: decoders
-(Llama, Qwen3, Qwen3 with experts) and poolers whose heads look at token ids (SPLADE and BGE-M3 on encoders, GritLM on a decoder).
+(Llama, Qwen3, Qwen3 with experts), poolers whose heads look at token ids (SPLADE and BGE-M3 on encoders, GritLM on a decoder), and one that
+sees (BLIP-2).
 With the dimensions of a real model the toy takes the same time; its output means nothing.
 """
 
@@ -16,6 +17,7 @@ from typing import Any
 
 from perfproof.model.base.errors import BadInput
 from perfproof.model.scenarios.scenario import ToyModel
+from perfproof.run.models import toy_blip2
 from perfproof.run.models.toy_tokenizer import BEGIN, END, SPECIAL, UNKNOWN, tokenizer_config_of, tokenizer_of
 
 __all__ = ["BEGIN", "END", "SPECIAL", "config_of", "faults_of", "files_of", "folder_name", "tokenizer_of", "write_toy_model"]
@@ -33,6 +35,7 @@ ARCHITECTURES: Mapping[str, tuple[str, str]] = {
     "gritlm": ("GritLM", "mistral"),
     "splade": ("BertSpladeSparseEmbeddingModel", "bert"),
     "bge_m3": ("BgeM3EmbeddingModel", "xlm-roberta"),
+    "blip2": ("Blip2ForConditionalGeneration", "blip-2"),
 }
 """A family's architecture in vLLM, and its model type in transformers."""
 
@@ -49,7 +52,7 @@ def faults_of(model: ToyModel) -> list[str]:
 
 
 def _family_faults(model: ToyModel, given: Mapping[str, int]) -> list[str]:
-    unknown = ("kv_heads", "head_dim") if model.encodes else ()
+    unknown = ("kv_heads", "head_dim") if model.encodes or model.toy == "blip2" else ()
     if model.toy != "qwen3_moe":
         unknown = (*unknown, "experts", "experts_per_token")
     faults = [f"model.{name}: a {model.toy} has none" for name in unknown if name in given]
@@ -84,7 +87,8 @@ def files_of(model: ToyModel) -> Mapping[str, Mapping[str, Any]]:
     return {
         "config.json": config_of(model),
         "tokenizer.json": tokenizer_of(model),
-        "tokenizer_config.json": tokenizer_config_of(model),
+        "tokenizer_config.json": {**tokenizer_config_of(model), **({"chat_template": toy_blip2.CHAT} if model.toy == "blip2" else {})},
+        **(toy_blip2.PROCESSING if model.toy == "blip2" else {}),
         **generation,
     }
 
@@ -95,6 +99,15 @@ def config_of(model: ToyModel) -> Mapping[str, Any]:
     return {
         "architectures": [architecture],
         "model_type": kind,
+        "torch_dtype": "bfloat16",
+        "transformers_version": WRITTEN_FOR,
+        **(toy_blip2.config_of(model) if model.toy == "blip2" else _text(model)),
+    }
+
+
+def _text(model: ToyModel) -> Mapping[str, Any]:
+    """The configuration of a family that reads text alone."""
+    return {
         "hidden_size": model.hidden,
         "intermediate_size": model.intermediate or 2 * model.hidden,
         "num_hidden_layers": model.layers,
@@ -103,8 +116,6 @@ def config_of(model: ToyModel) -> Mapping[str, Any]:
         "initializer_range": 0.02,
         "bos_token_id": BEGIN,
         "eos_token_id": END,
-        "torch_dtype": "bfloat16",
-        "transformers_version": WRITTEN_FOR,
         **(_encoder(model) if model.encodes else _decoder(model)),
         **(_experts(model) if model.toy == "qwen3_moe" else {}),
     }

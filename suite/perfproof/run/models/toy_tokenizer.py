@@ -26,9 +26,18 @@ GRITLM_MARKS = ("▁<", "<0x0A>", "user", "embed")
 """Tokens that GritLM's pooler looks for in a prompt, besides `<`, `|` and `>`."""
 
 
+IMAGE = "<image>"
+"""The token in whose place BLIP-2 puts an image."""
+
+
+def image_id(model: ToyModel) -> int:
+    """The id of the image's token, of a model that has one."""
+    return words_of(model).index(IMAGE)
+
+
 def words_of(model: ToyModel) -> list[str]:
     """Every token's text in the order of the ids."""
-    marks = GRITLM_MARKS if model.toy == "gritlm" else ()
+    marks = {"gritlm": GRITLM_MARKS, "blip2": (IMAGE,)}.get(model.toy, ())
     pieces = [*SPECIAL, *marks, *CHARACTERS, *PAIRS][: max(len(SPECIAL), model.vocabulary // 2)]
     return [*pieces, *(f"w{number}" for number in range(len(pieces), model.vocabulary))]
 
@@ -39,7 +48,7 @@ def tokenizer_of(model: ToyModel) -> Mapping[str, Any]:
         "version": "1.0",
         "truncation": None,
         "padding": None,
-        "added_tokens": [_added_token(number, word) for number, word in enumerate(SPECIAL)],
+        "added_tokens": [_added_token(number, word) for number, word in enumerate(words_of(model)) if word in (*SPECIAL, IMAGE)],
         "normalizer": {"type": "Sequence", "normalizers": _normalizers(model)},
         "pre_tokenizer": {
             "type": "Sequence",

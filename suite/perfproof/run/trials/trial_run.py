@@ -26,6 +26,8 @@ from perfproof.run.trials.record_builder import recorded
 
 EVERY = 0.5
 """Seconds between two looks at a process."""
+FIRST = 0.02
+"""Seconds until the first look: a short program is seen, too."""
 LONGEST = 3600.0
 """Seconds after which a process is stopped."""
 LOG_LINES = 20_000
@@ -50,6 +52,7 @@ class TrialRun:
     raw: dict[str, Sequence[float]] = field(default_factory=dict)
     witnesses: dict[str, float] = field(default_factory=dict)
     work: dict[str, int] = field(default_factory=dict)
+    counts: dict[str, Any] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
 
     def failed(self, reason: str, *, outside: bool = False) -> None:
@@ -103,6 +106,7 @@ class TrialRun:
             raw=self.raw,
             work=self.work,
             witnesses=self.witnesses,
+            counts=self.counts,
         )
 
 
@@ -124,7 +128,7 @@ def looks(running: Running, tell: Callable[[str], None], doing: str, longest: fl
     Raises `CannotRun` for a process that takes longer than `longest` seconds.
     """
     tell_at = 10.0
-    while running.wait(EVERY) is None:
+    while running.wait(min(EVERY, FIRST + running.seconds / 4)) is None:
         yield
         if running.seconds > longest:
             raise CannotRun(f"{doing}, and had not ended after {longest:.0f} s")

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perfproof.model.kinds.command.command_workload import Printed
-from perfproof.run.kinds.command.printed_numbers import NotThere, column, number, read
+from perfproof.run.kinds.command.printed_numbers import NotThere, column, number, read, whole
 
 NOWHERE = Path("/nonexistent")
 TABLE = """
@@ -25,6 +25,18 @@ BARS = """
 | Name     | Avg (us) |
 |----------|----------|
 | allocate | 2.5      |
+"""
+
+
+GRID = """
++--------------+-------------+--------------+---------------+
+|   Iterations |   Allocated |   Get Blocks |   Free Blocks |
+|              |      Blocks |     Avg (us) |      Avg (us) |
++==============+=============+==============+===============+
+|         1000 |          10 |        3.200 |         4.100 |
++--------------+-------------+--------------+---------------+
+|         1000 |         100 |       22.500 |        30.250 |
++--------------+-------------+--------------+---------------+
 """
 
 
@@ -72,6 +84,18 @@ def test_a_unit_that_stands_beside_the_number_is_obeyed() -> None:
         latency("latency: 1.5 MiB", "s", pattern)
 
 
+@pytest.mark.parametrize(
+    ("printed", "fine"), [("3 ms", True), ("3ms.", True), ("3 of 4", True), ("3 s", False), ("3us", False), ("3 MiB", False)]
+)
+def test_another_unit_behind_the_number_than_the_scenario_says_is_a_fault(printed: str, fine: bool) -> None:
+    """A trial that prints s where the others print ms is not counted a thousandfold; what is no unit does no harm."""
+    if fine:
+        assert latency(f"latency: {printed}") == pytest.approx(0.003)
+    else:
+        with pytest.raises(NotThere, match="stands behind the number, the scenario says ms; if it changes, have the pattern catch it"):
+            latency(f"latency: {printed}")
+
+
 def test_a_column_of_a_printed_table_is_read_by_its_row() -> None:
     """The head names the column, the first cell the row; rules between are no cells; bars or gaps of spaces part columns."""
     assert read("allocate", Printed(column="Avg (us)", row="allocate", unit="us"), TABLE, NOWHERE) == pytest.approx(2.5e-6)
@@ -80,6 +104,25 @@ def test_a_column_of_a_printed_table_is_read_by_its_row() -> None:
     assert list(column(TABLE, "P50 (us)")) == []
     with pytest.raises(NotThere, match="2 different numbers"):
         read("any", Printed(column="Avg (us)", unit="us"), TABLE, NOWHERE)
+
+
+def test_a_table_may_have_heads_of_several_lines_and_rows_named_by_any_column() -> None:
+    """As tabulate prints it: the lines of a head are joined, and `head=cell` names a row."""
+    for row, value in (("Allocated Blocks=10", 3.2e-6), ("Allocated Blocks=100", 22.5e-6)):
+        assert read("get", Printed(column="Get Blocks Avg (us)", row=row, unit="us"), GRID, NOWHERE) == pytest.approx(value)
+    assert list(column(GRID, "Iterations", "Free Blocks Avg (us)=4.100")) == ["1000"]
+    assert list(column(GRID, "Iterations")) == ["1000", "1000"]
+    assert list(column(GRID, "Avg (us)")) == []
+    assert list(column(TABLE, "Avg (us)", "Name=free")) == ["1.25"]
+
+
+@pytest.mark.parametrize("printed", ["3.2", "1e-3", "0.5"])
+def test_a_count_that_is_no_whole_number_is_refused_with_where_it_stands(printed: str) -> None:
+    """3.2 and 3.9 are not equal work: the field, the place and the output are named."""
+    items = Printed(pattern=r"items: (\S+)")
+    with pytest.raises(NotThere, match=rf"counts.items: the pattern 'items: .*' is {float(printed):g}, and a count is a whole number"):
+        whole("items", items, f"items: {printed}", NOWHERE)
+    assert whole("items", items, "items: 3.0", NOWHERE) == 3
 
 
 def test_json_is_read_from_the_output_or_from_a_file_that_the_command_wrote(tmp_path: Path) -> None:

@@ -5,18 +5,16 @@ This does not need lm_eval; a YAML with lm_eval's own tags (`!function`) is read
 
 from __future__ import annotations
 
-import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from perfproof.model.base.errors import BadInput
 from perfproof.model.base.yaml_io import read_mapping
 from perfproof.model.kinds.accuracy.accuracy_workload import OwnTask, TaskFolder
-from perfproof.model.workloads.file_folder import digest_of
+from perfproof.model.workloads.file_folder import Listing, read_folder
 
-MOST_BYTES = 200_000_000
 _LINE = re.compile(r"^(task|output_type):\s*['\"]?([^'\"#\n]+?)['\"]?\s*(?:#.*)?$", re.MULTILINE)
 
 
@@ -27,28 +25,25 @@ def read_task_folder(named: str, sha256: str | None, folder: Path | None, faults
     """
     if folder is None:
         return TaskFolder(path=named, sha256=sha256 or "", own=())
-    path = Path(os.path.abspath(folder / os.path.expanduser(named)))
     where = "workload.task_folder"
-    if not path.is_dir():
-        faults.append(f"{where}: {named}: there is no such folder (paths are relative to the scenario file)")
+    found = read_folder(where, named, sha256, folder, faults, LISTING)
+    if found is None:
         return None
-    files = sorted(file for file in path.rglob("*") if file.is_file() and "__pycache__" not in file.parts)
-    size = sum(file.stat().st_size for file in files)
-    if size > MOST_BYTES:
-        faults.append(
-            f"{where}: {named}: it has {size:,} bytes, at most {MOST_BYTES:,} are allowed: keep data elsewhere, and name its path"
-        )
-        return None
-    own = tuple(_tasks(files))
+    own = tuple(_tasks(found.files))
     if not own:
         faults.append(f"{where}: {named}: no *.yaml there has a 'task:'")
-    digest = digest_of(path, files)
-    if sha256 not in (None, digest):
-        faults.append(f"{where}: {named}: its files have the SHA-256 {digest}, the scenario expects {sha256}")
-    return TaskFolder(path=str(path), sha256=digest, own=own)
+    return TaskFolder(path=str(found.path), sha256=found.sha256, own=own)
 
 
-def _tasks(files: list[Path]) -> Iterator[OwnTask]:
+def _listed(path: Path) -> Sequence[Path]:
+    """Every file at any depth, but none that Python made."""
+    return sorted(file for file in path.rglob("*") if file.is_file() and "__pycache__" not in file.parts)
+
+
+LISTING = Listing(listed=_listed, most_bytes=200_000_000, most_files=100_000, remedy="keep data elsewhere, and name its path")
+
+
+def _tasks(files: Sequence[Path]) -> Iterator[OwnTask]:
     for file in files:
         if file.suffix in (".yaml", ".yml"):
             task = _read_task(file)

@@ -11,16 +11,22 @@ from pydantic import Field, StringConstraints, ValidationError, field_validator,
 
 from perfproof.model.base.quantities import scale
 from perfproof.model.base.untrusted import line
-from perfproof.model.kinds.command.command_workload import PYTHON, CommandWorkload, Printed
-from perfproof.model.scenarios.metrics import OF_COMMANDS, PRINTED, base_name
-from perfproof.model.workloads.document_parts import Growing, Name, WorkloadDoc
-from perfproof.model.workloads.file_folder import read_files
+from perfproof.model.kinds.command.command_workload import MODEL, PYTHON, CommandWorkload, Printed
+from perfproof.model.scenarios.metrics import OF_COMMANDS, PRINTED, base_name, is_count
+from perfproof.model.workloads.document_parts import Growing, ModelDoc, Name, WorkloadDoc, model_of
+from perfproof.model.workloads.files_document import FilesDoc, Sha256, files_of
 from perfproof.model.workloads.kind import Kind
 from perfproof.model.workloads.workload import Profile
 
 Word = Annotated[str, StringConstraints(min_length=1, max_length=10_000)]
 Variable = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
-Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
+Requirement = Annotated[
+    str,
+    StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*(\[[A-Za-z0-9,._ -]+\])?([<>=!~][A-Za-z0-9.*+!,<>=~ -]*)?$", max_length=200),
+]
+"""A package as pip's requirements name it: `tabulate`, `pandas>=2,<3`; no path, no address and no option."""
+COUNTED = ("python_instructions", "python_calls", "c_calls")
+"""What is counted of a command's Python."""
 LONGEST = 24 * 3600.0
 VALUE, UNIT = "value", "unit"
 """Groups of a pattern that have names of their own."""
@@ -98,10 +104,12 @@ def printed_faults(document: Mapping[str, Any]) -> list[str]:
     return []
 
 
-class CommandDoc(WorkloadDoc):
+class CommandDoc(WorkloadDoc, Growing):
+    LATER = frozenset({"model", "packages", "count_python", "count_run"})
+
     kind: Literal["command"]
     run: Annotated[list[Word], Field(min_length=1, max_length=1000)]
-    files: Annotated[str, StringConstraints(min_length=1, max_length=4096)] | None = None
+    files: FilesDoc | None = None
     files_sha256: Sha256 | None = None
     metrics: dict[Name, PrintedDoc] = Field(default_factory=dict)
     counts: dict[Name, PrintedDoc] = Field(default_factory=dict)
@@ -109,6 +117,10 @@ class CommandDoc(WorkloadDoc):
     exit_codes: Annotated[list[Annotated[int, Field(ge=0, le=255)]], Field(min_length=1)] = Field(default_factory=lambda: [0])
     environment: dict[Variable, str] = Field(default_factory=dict)
     warmups: Annotated[int, Field(ge=0, le=100)] = 0
+    model: ModelDoc | None = None
+    packages: Annotated[list[Requirement], Field(max_length=50)] = Field(default_factory=list)
+    count_python: bool = False
+    count_run: Annotated[list[Word], Field(max_length=1000)] = Field(default_factory=list)
 
     @model_validator(mode="after")
     def _variables_are_free(self) -> CommandDoc:
@@ -120,13 +132,17 @@ class CommandDoc(WorkloadDoc):
     def noun(self, profile: Profile, folder: Path | None, faults: list[str]) -> CommandWorkload:
         return CommandWorkload(
             run=tuple(self.run),
-            files=None if self.files is None else read_files("workload.files", self.files, self.files_sha256, folder, faults),
+            files=files_of("workload.files", self.files, self.files_sha256, folder, faults),
             metrics={doc.metric(name): doc.printed() for name, doc in self.metrics.items()},
             counts={name: doc.printed() for name, doc in self.counts.items()},
             timeout=self.timeout,
             exit_codes=tuple(self.exit_codes),
             environment=self.environment,
             warmups=self.warmups,
+            model=None if self.model is None else model_of(self.model),
+            packages=tuple(self.packages),
+            count_python=self.count_python,
+            count_run=tuple(self.count_run),
         )
 
     def unsatisfiable(self, metrics: Sequence[str], blocks: int | None) -> Iterator[str]:
@@ -138,11 +154,36 @@ class CommandDoc(WorkloadDoc):
                 yield f"metrics.{name}: workload.metrics has no number of that name, unit and direction; it has {known}"
         if PYTHON not in " ".join(self.run):
             yield f"workload.run: no word is {PYTHON}, which stands for the arm's interpreter: every arm would run the same program"
+        yield from self._unsatisfiable_words()
+        yield from self._open_units()
+        for name in metrics:
+            if is_count(name) and not self.count_python:
+                yield f"metrics.{name}: nothing counts it: set workload.count_python: true"
+
+    def _open_units(self) -> Iterator[str]:
+        """Patterns that catch whatever unit is printed, where nothing says what it must be one of."""
+        for key, docs in (("metrics", self.metrics), ("counts", self.counts)):
+            for name, doc in docs.items():
+                if doc.pattern and UNIT in re.compile(doc.pattern).groupindex and doc.unit is None:
+                    yield f"workload.{key}.{name}.unit: is missing: the pattern catches a unit, which must measure the same in every trial"
+
+    def _unsatisfiable_words(self) -> Iterator[str]:
+        """Words that stand for nothing, and commands that can't be counted."""
+        named = MODEL in " ".join([*self.run, *self.count_run])
+        if named and self.model is None:
+            yield f"workload.run: {MODEL} stands for the workload's model: name one (workload.model), or write the model's own name"
+        if self.model is not None and not named:
+            yield f"workload.model: no word of workload.run is {MODEL}, so that nothing loads it"
+        counted = self.count_run or self.run
+        if self.count_run and not self.count_python:
+            yield "workload.count_run: is the command that workload.count_python: true counts, and that is not set"
+        if self.count_python and counted[0] != PYTHON:
+            yield f"workload.count_python: only Python is counted: the first word must be {PYTHON}, not {line(counted[0])}"
 
 
 def _measures(name: str) -> bool:
     base = base_name(name)
-    return base in OF_COMMANDS if base == name else base in PRINTED
+    return base in OF_COMMANDS or base in COUNTED if base == name else base in PRINTED
 
 
 def _described(workload: Mapping[str, Any]) -> str:
@@ -159,4 +200,5 @@ COMMAND = Kind(
     guessed_seconds=20.0,
     describe=_described,
     inapplicable=("server_arguments", "client"),
+    arms_have_files=True,
 )

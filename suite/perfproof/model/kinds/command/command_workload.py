@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import PurePath
 from typing import Any, Literal
 
 from perfproof.model.scenarios.metrics import Better
-from perfproof.model.workloads.file_folder import FileFolder
+from perfproof.model.workloads.file_folder import CommitFiles, Files
+from perfproof.model.workloads.files_document import kept_files
+from perfproof.model.workloads.model_source import Model
 from perfproof.model.workloads.workload import Workload
 
 PYTHON = "{python}"
 """The word of a command line that stands for the arm's interpreter."""
+MODEL = "{model}"
+"""What stands for the folder or name of the workload's model in a command line."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,21 +40,38 @@ class Printed:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandWorkload(Workload):
     """A command line, a fresh process a trial. `metrics` maps names of the registry (`printed_time@latency`) to where they are printed;
-    `counts` are numbers that all arms must print alike. `timeout` is in seconds; `warmups` are runs before the one that counts."""
+    `counts` are whole numbers that all arms must print alike. `timeout` is in seconds; `warmups` are runs before the one that counts.
+    `packages` are requirements of pip that it imports and a build may lack. With `count_python` its Python is counted in runs of their own,
+    of the words `count_run` if there are any."""
 
     run: tuple[str, ...]
-    files: FileFolder | None
+    files: Files | None
     metrics: Mapping[str, Printed]
     counts: Mapping[str, Printed]
     timeout: float
     exit_codes: tuple[int, ...]
     environment: Mapping[str, str]
     warmups: int
+    model: Model | None = None
+    packages: tuple[str, ...] = ()
+    count_python: bool = False
+    count_run: tuple[str, ...] = ()
     kind: Literal["command"] = "command"
 
-    def kept(self, said: dict[str, Any]) -> dict[str, Any]:
-        """The document with the name of its files' folder and their hash: what lies there is part of the question."""
-        return said if self.files is None else {**said, "files": PurePath(self.files.path).name, "files_sha256": self.files.sha256}
+    @property
+    def loads(self) -> Model | None:
+        return self.model
+
+    def with_files_pinned(self, pin: Callable[[CommitFiles], CommitFiles]) -> CommandWorkload:
+        files = self.files
+        return dataclasses.replace(self, files=pin(files)) if isinstance(files, CommitFiles) and not files.sha256 else self
+
+    def with_files(self, files: Files) -> CommandWorkload:
+        return dataclasses.replace(self, files=files)
+
+    def kept(self, document: dict[str, Any]) -> dict[str, Any]:
+        """The document with the name of its files and their hash: what lies there is part of the question."""
+        return {**document, **kept_files(self.files)}
 
 
 def plain(printed: Printed) -> dict[str, Any]:

@@ -9,21 +9,31 @@ from __future__ import annotations
 import os
 import resource
 import time
-from collections.abc import Mapping
-from pathlib import Path
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePath
+from typing import Any
 
+from perfproof.builds.install.packages_beside import beside, versions
 from perfproof.builds.install.ready_build import ReadyBuild
+from perfproof.builds.overlays.commit_files import laid_out
 from perfproof.model.base.errors import BadInput, CannotRun
+from perfproof.model.base.name_lists import few
 from perfproof.model.kinds.command.command_document import COMMAND
-from perfproof.model.kinds.command.command_workload import PYTHON, CommandWorkload
-from perfproof.model.scenarios.scenario import Arm, Scenario
+from perfproof.model.kinds.command.command_workload import MODEL, PYTHON, CommandWorkload
+from perfproof.model.scenarios.scenario import Arm, Model, Scenario
+from perfproof.model.workloads.file_folder import CommitFiles, FileFolder
 from perfproof.run.checks import catalog
 from perfproof.run.host import telemetry
 from perfproof.run.host.environment import usable_cores
-from perfproof.run.kinds.command.printed_numbers import MOST_BYTES, read
+from perfproof.run.host.instruction_counter import OfChildren
+from perfproof.run.kinds.command.printed_numbers import MOST_BYTES, read, whole
+from perfproof.run.kinds.command.python_counts import BLOCKS, MOST, agree, counted_round, read_counted
 from perfproof.run.processes import attestation
-from perfproof.run.processes.trial_process import arm_variables, build_environment
+from perfproof.run.processes.trial_process import arm_variables, build_environment, start
+from perfproof.run.servers.launch_spec import HERE, locate_model, model_faults
 from perfproof.run.servers.server import resident
+from perfproof.run.servers.server_pool import next_log
 from perfproof.run.trials.runner import RunnerKind, one_each
 from perfproof.run.trials.runner_base import ProcessRunner
 from perfproof.run.trials.trial_run import TrialRun, ending, looks
@@ -34,14 +44,31 @@ NEVER_IMPORTED = (
 )
 
 
+BESIDE = "PERFPROOF_BESIDE"
+"""The folder of packages that goes to the end of `sys.path`."""
+
+
 def scenario_faults(scenario: Scenario) -> list[str]:
-    """What is wrong with a scenario of a command before anything is made: nothing that its document does not say."""
-    return []
+    """The faults of a command's scenario that show before anything is made: a model that can't be built."""
+    model = workload_of(scenario).model
+    return [] if model is None else [f"{scenario.source}: workload.{fault}" for fault in model_faults(model)]
 
 
 def workload_of(scenario: Scenario) -> CommandWorkload:
     """The scenario's workload; `TypeError` for one that is no command."""
     return CommandWorkload.of(scenario.workload)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Ran:
+    """What is known of one run: its output, the folder that it ran in, and what its processes took (seconds, bytes, instructions)."""
+
+    output: str
+    folder: Path
+    seconds: float
+    cpu_seconds: float
+    peak: int
+    instructions: int | None
 
 
 class CommandRunner(ProcessRunner[CommandWorkload]):
@@ -51,10 +78,21 @@ class CommandRunner(ProcessRunner[CommandWorkload]):
     workload_from = staticmethod(workload_of)
 
     def check(self) -> None:
-        """Raises `BadInput` for files that are no longer there."""
-        files = self.workload.files
+        """Lays out the files of commits, and the packages beside the builds. Raises `BadInput` for files that are no longer there."""
+        self._files = {arm.name: self._files_of(arm) for arm in self.scenario.arms}
+        wanted = self.workload.packages
+        self._beside = {arm.build: beside(self._build(arm), wanted, self.say) for arm in self.scenario.arms} if wanted else {}
+        self._given_up: set[str] = set()
+
+    def _files_of(self, arm: Arm) -> FileFolder | None:
+        """The folder that the arm's trials run in copies of: its own files, or the workload's."""
+        files = arm.files or self.workload.files
+        where = f"{self.scenario.source}: {'workload' if arm.files is None else f'arms.{arm.name}'}.files"
+        if isinstance(files, CommitFiles):
+            return laid_out(where, files, self._folder("commit"))
         if files is not None and not Path(files.path).is_dir():
-            raise BadInput(f"{self.scenario.source}: workload.files: {files.path}: there is no such folder")
+            raise BadInput(f"{where}: {files.path}: there is no such folder")
+        return files
 
     def _attempt(self, trial: TrialRun) -> None:
         """Runs the command, reads what it printed, and judges whether that counts."""
@@ -62,53 +100,111 @@ class CommandRunner(ProcessRunner[CommandWorkload]):
         for number in range(self.workload.warmups):
             self._run(trial, build, self._folder("attest"), f"warm-up {number + 1} of {self.workload.warmups}")
         attests = self._folder("attest")
-        began, before = time.monotonic(), _cpu_seconds()
-        output, folder, peak, lived = self._run(trial, build, attests, "")
-        trial.measurements |= {"wall_time": lived, "cpu_time": _cpu_seconds() - before}
-        trial.measurements |= {"peak_memory": float(peak)} if peak else {}
-        trial.seconds["command"] = time.monotonic() - began
+        ran = self._run(trial, build, attests, "")
+        trial.measurements |= {"wall_time": ran.seconds, "cpu_time": ran.cpu_seconds}
+        trial.measurements |= {"peak_memory": float(ran.peak)} if ran.peak else {}
+        trial.measurements |= {} if ran.instructions is None else {"instructions": float(ran.instructions)}
+        trial.seconds["command"] = ran.seconds
         trial.attestation = attestation.read(attests, build, trial.arm)
         if trial.attestation is None:
             trial.status, trial.reason = "unattested", NEVER_IMPORTED
             return
         for name, printed in self.workload.metrics.items():
-            trial.measurements[name] = read(name.partition("@")[2], printed, output, folder)
-        trial.work |= {name: int(read(name, printed, output, folder)) for name, printed in self.workload.counts.items()}
-        trial.prove(build)
+            trial.measurements[name] = read(name.partition("@")[2], printed, ran.output, ran.folder)
+        trial.work |= {name: whole(name, printed, ran.output, ran.folder) for name, printed in self.workload.counts.items()}
+        if trial.prove(build) and self.workload.count_python:
+            self._count(trial, build)
 
-    def _run(self, trial: TrialRun, build: ReadyBuild, attests: Path, what: str) -> tuple[str, Path, int, float]:
-        """One run from its start to its end: its output, where it ran, the most memory that its processes held, and its seconds.
+    def _run(self, trial: TrialRun, build: ReadyBuild, attests: Path, what: str) -> _Ran:
+        """One run from its start to its end.
 
         Raises `CannotRun` where it did not end in time, or not with an exit code that is allowed.
         """
-        folder = self._laid_out()
-        words = [word.replace(PYTHON, str(build.interpreter)) for word in self.workload.run]
+        folder = self._laid_out(trial.arm)
+        words = self._words(self.workload.run, build, folder)
         quiet, sampler = telemetry.read(), telemetry.Sampler()
         peak, doing = 0, f"arm {trial.arm.name}: {what or 'the command'} runs"
-        self._here = folder
+        self._here, began = folder, _cpu_seconds()
+        counter = OfChildren()
         with self._start(trial, words, self._variables(build, trial.arm, attests), self.workload.run) as running:
             for _ in looks(running, self.say, doing, self.workload.timeout):
                 sampler.look()
                 peak = max(peak, resident(running.processes()))
+        instructions, used = counter.stop(), _cpu_seconds() - began
         trial.environment |= telemetry.meanwhile(quiet, sampler)
+        trial.environment |= {"packages_beside": versions(self._beside[trial.arm.build])} if self._beside else {}
         if not what:
             trial.warnings += telemetry.warnings(trial.environment)
         code = running.poll()
         if code not in self.workload.exit_codes:
             raise CannotRun(f"arm {trial.arm.name}: the command {ending(running, '')}")
-        return _text(running.log), folder, peak, running.seconds
+        return _Ran(
+            output=_text(running.log), folder=folder, seconds=running.seconds, cpu_seconds=used, peak=peak, instructions=instructions
+        )
+
+    # --- its Python, counted -----------------------------------------------------------------------------
+
+    def _count(self, trial: TrialRun, build: ReadyBuild) -> None:
+        """Counts the command's Python in runs of their own, until two agree; a warning says why there is no count."""
+        if trial.block.number > BLOCKS or trial.arm.name in self._given_up:
+            return
+        began, runs = time.monotonic(), list[dict[str, Any]]()
+        others: list[str] = []
+        try:
+            while len(runs) < MOST and not (runs and agree(runs)):
+                document, others = read_counted(self._counted_run(trial, build))
+                runs.append(document)
+        except CannotRun as error:
+            self._given_up.add(trial.arm.name)
+            trial.warnings.append(f"its Python was not counted: {error}")
+            return
+        finally:
+            trial.seconds["counting"] = time.monotonic() - began
+        at = {"command": " ".join(self.workload.count_run[1:])} if self.workload.count_run else {}
+        trial.counts = {"": counted_round(runs, at)}
+        if others:
+            trial.warnings.append(f"its Python was counted in its first process alone; beside it: {few(sorted(set(others)), 3)}")
+
+    def _counted_run(self, trial: TrialRun, build: ReadyBuild) -> Path:
+        """The file that a counted run left. What it attests proves nothing of a timed run. Raises `CannotRun` as `_run` does."""
+        arm, folder, file = trial.arm, self._laid_out(trial.arm), self._folder("count") / "count.json"
+        words = self._words(self.workload.count_run or self.workload.run, build, folder)
+        variables = {**self._variables(build, arm, self._folder("attest")), "PERFPROOF_COUNT": str(file)}
+        doing = f"arm {arm.name}: the command is counted"
+        with start(words, environment=variables, log=next_log(self._logs, f"{arm.name}-counted"), folder=folder, grace=5.0) as running:
+            for _ in looks(running, self.say, doing, self.workload.timeout):
+                pass
+        if running.poll() not in self.workload.exit_codes:
+            raise CannotRun(f"a run with the counter {ending(running, '')}")
+        return file
+
+    # --- what it runs in ---------------------------------------------------------------------------------
+
+    def _words(self, run: Sequence[str], build: ReadyBuild, folder: Path) -> list[str]:
+        """The command line, with the build's interpreter and the model in their places."""
+        named = "" if self.workload.model is None else self._model_in(self.workload.model, folder)
+        return [word.replace(PYTHON, str(build.interpreter)).replace(MODEL, named) for word in run]
+
+    def _model_in(self, model: Model, folder: Path) -> str:
+        """What a run in that folder calls the model: a link below it, or a hub's name."""
+        at = locate_model(model, self._build(self.scenario.baseline).side.parent / "models", folder)
+        return str(PurePath(HERE, at.name)) if at.offline else at.name
 
     def _variables(self, build: ReadyBuild, arm: Arm, attests: Path) -> Mapping[str, str]:
-        base = build_environment(build, arm, threads=usable_cores())
+        model = self.workload.model
+        hub = isinstance(model, str) and not Path(model).expanduser().is_dir()
+        base = build_environment(build, arm, threads=usable_cores(), hub=hub)
+        base |= {} if model is None or hub else {"HF_HUB_OFFLINE": "1"}
         first = os.pathsep.join(filter(None, [str(build.child / "command"), base.get("PYTHONPATH", "")]))
         own = arm_variables(arm, attest=attests, watch=self.watch)
-        return {**base, **self.workload.environment, **own, "PYTHONPATH": first}
+        last = {BESIDE: str(self._beside[arm.build])} if self._beside else {}
+        return {**base, **last, **self.workload.environment, **own, "PYTHONPATH": first}
 
-    def _laid_out(self) -> Path:
-        """A new folder with a copy of the scenario's files: what a trial writes there, no other one finds."""
-        folder = self._folder("files")
-        if self.workload.files is not None:
-            self.workload.files.copy_to(folder)
+    def _laid_out(self, arm: Arm) -> Path:
+        """A new folder with a copy of the arm's files: what a trial writes there, no other one finds."""
+        folder, files = self._folder("files"), self._files[arm.name]
+        if files is not None:
+            files.copy_to(folder)
         return folder
 
 

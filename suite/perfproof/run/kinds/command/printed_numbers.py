@@ -23,6 +23,11 @@ SHOWN = 600
 """Characters of the end of an output that a fault shows."""
 BASES = {"time": "s", "bytes": "B"}
 _NUMBER = re.compile(r"[-+]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:[eE][-+]?\d+)?|[-+]?\.\d+(?:[eE][-+]?\d+)?")
+_RULE = re.compile(r"[-=+|:─━╌┼╪╞╡├┤┌┐└┘┬┴ ]*")
+MOST_HEADS = 4
+"""Lines that a table's head may have."""
+_WORD = re.compile(r" ?([A-Za-zµμ]+)\b(?!/)")
+"""A word behind a number."""
 _CELLS = re.compile(r"\s*[|│┃]\s*|\t|\s{2,}")
 
 
@@ -41,6 +46,17 @@ def read(name: str, printed: Printed, output: str, folder: Path) -> float:
     return found[0]
 
 
+def whole(name: str, printed: Printed, output: str, folder: Path) -> int:
+    """The whole number called `name`: how much was done. Raises `NotThere`, as `read` does, and for a number that is not whole."""
+    value = read(name, printed, output, folder)
+    if not value.is_integer():
+        raise NotThere(
+            f"counts.{name}: {_where(printed)} is {value:g}, and a count is a whole number: read it as a metric (metrics.{name}), or count "
+            f"something else; the command printed:\n{_end(output)}"
+        )
+    return int(value)
+
+
 def _found(name: str, printed: Printed, output: str, folder: Path) -> Iterator[float]:
     """Every number that stands in its place, in base units."""
     if printed.json_file:
@@ -54,6 +70,8 @@ def _found(name: str, printed: Printed, output: str, folder: Path) -> Iterator[f
             place = groups.get(VALUE) or next(one for one in range(1, match.re.groups + 1) if one != groups.get(UNIT))
             if match[place] is not None:
                 said = match[UNIT] if UNIT in groups and match[UNIT] else printed.unit
+                if UNIT not in groups:
+                    _same_behind(name, output[match.end(place) :], printed.unit)
                 yield in_base(name, number(name, match[place]), _like(name, said, printed.unit))
 
 
@@ -84,6 +102,17 @@ def _like(name: str, said: str, unit: str) -> str:
     if unit != "1" and scale(said)[0] != scale(unit)[0]:
         raise NotThere(f"{name}: is printed in {said}, the scenario says {unit}")
     return said
+
+
+def _same_behind(name: str, behind: str, unit: str) -> None:
+    """Raises `NotThere` where the word behind a number is another unit of time or memory than the scenario says: a program that prints ms
+    or s as it fits is not misread."""
+    word = _WORD.match(behind)
+    if word and scale(word[1])[0] in BASES and scale(unit)[0] in BASES and scale(word[1]) != scale(unit):
+        raise NotThere(
+            f"{name}: {word[1]} stands behind the number, the scenario says {unit}; if it changes, have the pattern catch it: "
+            f"([0-9.]+) (?P<{UNIT}>\\S+)"
+        )
 
 
 def _of_json(name: str, printed: Printed, output: str, folder: Path) -> float:
@@ -128,18 +157,27 @@ def _written(name: str, named: str, folder: Path) -> str:
 
 
 def column(output: str, name: str, row: str = "") -> Iterator[str]:
-    """The cells of a printed table's column; with `row` those of the row that begins with it. Columns stand between bars, tabs or gaps of
-    two spaces; a line with another number of cells ends the table."""
-    place, width = -1, 0
+    """The cells of a printed table's column; with `row` those of the rows whose first cell is that, or of `head=cell` those that have the
+    cell in the column of that head. Columns stand between bars, tabs or gaps of two spaces; heads of several lines are joined by blanks. A
+    line with another number of cells ends the table."""
+    place, heads, block = -1, list[str](), list[list[str]]()
     for line in output.splitlines():
-        cells = [cell.strip() for cell in _CELLS.split(line.strip().strip("|│┃").strip())]
-        if name in cells and cells.count(name) == 1:
-            place, width = cells.index(name), len(cells)
-        elif place >= 0 and len(cells) == width:
-            if (not row or cells[0] == row) and not re.fullmatch(r"[-=+:─━╌ ]*", "".join(cells)):
+        ruled = bool(_RULE.fullmatch(line.strip()))
+        cells = [] if ruled else [cell.strip() for cell in _CELLS.split(line.strip().strip("|│┃").strip())]
+        block = [*(block if block and len(block[0]) == len(cells) else []), cells][-MOST_HEADS:] if not ruled else []
+        joined = [" ".join(filter(None, parts)) for parts in zip(*block, strict=True)]
+        if joined.count(name) == 1:
+            place, heads = joined.index(name), joined
+        elif place >= 0 and len(cells) == len(heads):
+            if _of_row(cells, heads, row) and not _RULE.fullmatch("".join(cells)):
                 yield cells[place]
-        elif place >= 0 and not re.fullmatch(r"[-=+|:─━┼╪╞╡├┤┌┐└┘┬┴ ]*", line.strip()):
+        elif place >= 0 and not ruled:
             place = -1
+
+
+def _of_row(cells: Sequence[str], heads: Sequence[str], row: str) -> bool:
+    head, named, cell = row.rpartition("=")
+    return cells[heads.index(head)] == cell if named and head in heads else not row or cells[0] == row
 
 
 def _where(printed: Printed) -> str:
