@@ -12,6 +12,7 @@ from perfproof.report.base import formatting, units
 from perfproof.report.figures import sparklines
 from perfproof.report.formats import pr_comment, terminal
 from perfproof.report.text.headline import headline, ordered
+from perfproof.report.text.lead import lead
 from perfproof.report.view import build
 from tests.report import factory
 
@@ -57,8 +58,8 @@ def test_scenarios_stand_in_the_order_in_which_the_headline_counts_them() -> Non
     assert headline(made) == headline(ordered(made))
     assert headline(made) == (
         "1 end-to-end scenario is inconclusive, 1 improved and 1 likely improved; 1 microbenchmark is inconclusive; "
-        "3 comparisons of answers are equivalent; vLLM as released, no patch judged: 1 microbenchmark regressed, and 1 end-to-end "
-        "scenario is inconclusive"
+        "3 comparisons of answers are equivalent; releases or settings compared, no patch judged: 1 microbenchmark regressed, "
+        "and 1 end-to-end scenario is inconclusive"
     )
 
 
@@ -67,7 +68,11 @@ def test_every_form_shows_scenarios_in_that_order() -> None:
     page = factory.page(factory.swap_states(), factory.sampler(), factory.suggested())
     names = [each.name for each in page.scenarios]
     assert names == ["sampler_skip_copy", "swap_states", "serve_shared"]
-    for text in (terminal.text(page, 100), pr_comment.render(page), html.render(page).partition('id="verdicts"')[2]):
+    for text in (
+        terminal.text(page, 100),
+        pr_comment.render(page).partition("<details>")[2],
+        html.render(page).partition('id="verdicts"')[2],
+    ):
         places = [text.index(name) for name in names]
         assert places == sorted(places)
 
@@ -143,8 +148,9 @@ def test_every_form_says_the_same() -> None:
     """Terminal, page and pull-request block show the same verdict, change, interval and detectable effect of every metric."""
     page = factory.page()
     forms = [terminal.text(page, 200), html.render(page), pr_comment.render(page)]
-    for form in forms[::2]:
-        assert page.headline in form
+    assert page.headline in forms[0]
+    assert lead(page).result in forms[1]
+    assert lead(page).result in forms[2]
     for scenario in page.scenarios:
         for row in scenario.rows:
             for form in forms:
@@ -152,8 +158,8 @@ def test_every_form_says_the_same() -> None:
                 told = [
                     formatting.change(row),
                     formatting.interval(row),
-                    formatting.verdict(row),
-                    formatting.detectable(row),
+                    str(formatting.verdict(row)),
+                    formatting.detectable(row).strip("–"),
                     *formatting.values(row),
                 ]
                 assert any(all(each in line for each in told) for line in lines), (row.metric, told)

@@ -24,12 +24,25 @@ from perfproof.model.verdicts.equality_details import EqualityDetails
 from perfproof.model.verdicts.judged import Judged, Outcome
 from perfproof.model.verdicts.noise_floor import Floor
 from perfproof.report.base import formatting, units
-from perfproof.report.base.page_model import ArmView, Fact, Page, RepeatView, ScenarioView, TrialView, TrustView, WitnessView, WorkView
+from perfproof.report.base.page_model import (
+    ArmView,
+    Fact,
+    GrowthView,
+    Page,
+    RepeatView,
+    ScenarioView,
+    TrialView,
+    TrustView,
+    WitnessView,
+    WorkView,
+)
 from perfproof.report.extract import aa_status, changes, facts, machine_signals, pareto
 from perfproof.report.figures import distributions
-from perfproof.report.text import answer_context, answer_text, caveats, exclusions, sentences
+from perfproof.report.text import answer_context, answer_text, caveats, exclusions, reasons, sentences
 from perfproof.report.text.headline import headline, ordered
 
+REACH = "these blocks could only have detected "
+"""How a warning begins that stands beside the answer already, as the effect that could have been detected."""
 NAME = 160
 """Most characters of a name as shown."""
 
@@ -95,7 +108,7 @@ def build(
         title=line(title) or "perfproof report",
         headline=headline(scenarios),
         answers=answer_text.head(scenarios),
-        made=line(made),
+        made=formatting.moment(line(made)),
         version=line(version),
         results=folder,
         scenarios=tuple(ordered(scenarios)),
@@ -135,13 +148,15 @@ def _scenario(name: str, rows: list[Judged], records: list[Record], results: str
     names = [arm.name for arm in arms]
     outcome, itself = formatting.outcome(rows), aa_status.against_itself(definition)
     growths = tuple(distributions.growths(names, records))
-    unjudged = exclusions.unjudged(rows, trials)
     altered = caveats.restored(arms, definition, records)
+    swayed = [(row, caveats.sways(row, trials, bool(altered))) for row in rows if _is_open(row)]
+    rows = [reasons.on_page(row, any(row is other and clause for other, clause in swayed)) for row in rows]
+    unjudged = exclusions.unjudged(rows, trials)
     borne = tuple(caveats.clauses(rows, arms, definition, records, trials, behind.exposures))
     return ScenarioView(
         name=name,
         question=line(definition.get("question", "")),
-        answer=sentences.check(name, outcome, rows) if itself else sentences.answer(name, rows, growths),
+        answer=sentences.check(name, outcome, rows) if itself else _answer(name, rows, growths, altered),
         ran=answer_context.ran(arms, definition, records, itself),
         sure=answer_context.sure(rows, outcome),
         turning=answer_context.turning(rows, outcome, itself),
@@ -177,12 +192,18 @@ def _scenario(name: str, rows: list[Judged], records: list[Record], results: str
         cores=_cores(records),
         model=caveats.model(definition),
         speeds=tuple(_speeds(rows, arms, trials)),
-        swayed=tuple(
-            (row.metric, row.candidate, clause) for row in rows if _is_open(row) and (clause := caveats.sways(row, trials, bool(altered)))
-        ),
+        swayed=tuple((row.metric, row.candidate, clause) for row, clause in swayed if clause),
         repeats=behind.repeats,
         runner=facts.model_runner(records),
     )
+
+
+def _answer(name: str, rows: Sequence[Judged], growths: Sequence[GrowthView], altered: str) -> str:
+    """The scenario's sentence; where the baseline is altered it says what taking the released change out costs."""
+    if not altered:
+        return sentences.answer(name, rows, growths)
+    turned = [formatting.turned(row) if row.effect is not None and not row.in_points else row for row in rows]
+    return sentences.answer(f"{name}, what taking the released change out costs", turned, growths)
 
 
 def _changes(arms: Sequence[ArmView], definition: Mapping[str, Any], records: Sequence[Record]) -> tuple[tuple[str, str], ...]:
@@ -236,7 +257,7 @@ def _trial(record: Record) -> TrialView:
         reason=_sentence(record.reason),
         detail=lines(record.reason.strip().partition("\n")[2]),
         how=line(record.how),
-        started=line(record.started),
+        started=formatting.moment(line(record.started)),
         values={line(name, NAME): float(value) for name, value in values.items()},
         warnings=tuple(formatting.sentence(warning) for warning in record.warnings),
         log=line(record.log),
@@ -298,7 +319,12 @@ def _warnings(rows: Sequence[Judged], records: Sequence[Record], borne: Sequence
     one_for = folded(formatting.sentence(warning) for record in records for warning in record.warnings)
     counts = Counter(sentence for record in records for sentence in {one_for[formatting.sentence(warning)] for warning in record.warnings})
     known = {shape(sentence) for sentence in one_for}
-    pairs = [(row, each) for row in rows for each in row.warnings if shape(each) not in known and not caveats.tells(borne, row, each)]
+    pairs = [
+        (row, each)
+        for row in rows
+        for each in row.warnings
+        if shape(each) not in known and not each.startswith(REACH) and not caveats.tells(borne, row, each)
+    ]
     timed = sum(row.verdict is not None and not row.exact for row in rows)
     saying: dict[str, list[Judged]] = {}
     for row, warning in pairs:

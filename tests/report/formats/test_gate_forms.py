@@ -147,8 +147,8 @@ def _of_junit(file: Path) -> set[tuple[str, str, str]]:
 
 
 def _of_markdown(text: str) -> set[tuple[str, str, str]]:
-    lines = re.findall(r"^\| \S+ (fails|waived|warns|passes) \| (\S+) \| (.+?)\u00a0[↓↑] \|", text, re.M)
-    return {(scenario, metric.replace("\\", ""), word) for word, scenario, metric in lines}
+    lines = re.findall(r"^\| \S+ (fails|waived|warns|passes) \| (.+?)\u00a0[↓↑] · (\S+) \|", text, re.M)
+    return {(scenario, metric.replace("\\", ""), word) for word, metric, scenario in lines}
 
 
 def test_the_page_shows_every_ruling_with_its_reason(tmp_path: Path) -> None:

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import dataclasses
 import re
+from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
 
+from perfproof.commands.record_verdicts import page_of
 from perfproof.model.verdicts.judged import OUTCOMES
 from perfproof.report.base import formatting
+from perfproof.report.base.page_model import Page
 from perfproof.report.formats import junit, markdown, pr_comment, terminal
 from perfproof.report.view import build
 from tests.report import factory
 from tests.report.golden import check
 
+RESULTS = Path(__file__).parents[3] / "results"
 WARNING = "this machine has not been calibrated: no A/A run is known"
 
 
@@ -95,15 +99,44 @@ def test_raw_values_are_of_metrics_that_left_some() -> None:
     assert "| – | – |" not in raw
 
 
+def _in_the_open(page: Page) -> list[str]:
+    """The lines of the comment before its first fold."""
+    return pr_comment.render(page).partition("<details>")[0].splitlines()
+
+
+@pytest.mark.parametrize("folder", ["reference", "gpu/h200_64_cores", "gpu/h200_32_cores", "patches", "planted", "serve-cpu"])
+def test_a_comment_is_forty_lines_and_five_columns_before_its_fold(folder: str) -> None:
+    """Of every committed run the comment shows rows that changed or are open, in at most five columns and forty lines; the rest folds."""
+    page = page_of(RESULTS / folder, None)[0]
+    lines = _in_the_open(page)
+    assert 8 < len(lines) < 40
+    rows = [line for line in lines if line.startswith("| ")]
+    assert {len(re.findall(r"(?<!\\)\|", line)) for line in rows} == {6}
+    assert not [line for line in rows if "equivalent" in line or "exploratory" in line]
+    changed = sum(row.verdict not in ("equivalent", "identical", None) for one in page.scenarios for row in one.rows)
+    assert len(rows) - 2 == min(pr_comment.MOST_ROWS, changed + sum(len(one.worse) for one in page.scenarios))
+
+
+def test_a_package_is_told_by_scenario_and_not_as_differing() -> None:
+    """Scenarios with other builds have other packages: each value stands with its scenarios, and none is missing in unrelated trials."""
+    page = page_of(RESULTS / "reference", None)[0]
+    facts = {fact.name: fact for fact in page.machine}
+    vllm = facts["vllm"]
+    assert not vllm.differs
+    assert vllm.values[1] == "0.17.1+cpu (swap_states_releases: release_0_17_1)"
+    assert facts["torch"].values == ("2.13.0+cpu",)
+    assert not [value for fact in page.machine for value in fact.values if re.fullmatch(r"not recorded in [67]\d trials", value)]
+
+
 def test_a_verdict_that_lacks_blocks_says_so_where_it_stands() -> None:
     """Fewer blocks than a verdict needs are told in the scenario's own line, with what measures the rest; enough of them are no reason."""
     for blocks, told in ((5, "measures the missing one)"), (4, "measures the missing 2)"), (6, "")):
         rows = [factory.row("swap_states", "round_time", "inconclusive", blocks=blocks)]
         records = factory.trials("swap_states", blocks, {"round_time": 1e-3}, {}, 0.02)
-        (bullet,) = (line for line in pr_comment.render(factory.page((rows, records))).splitlines() if line.startswith("- ❔"))
+        (bullet,) = (line for line in _in_the_open(factory.page((rows, records))) if line.startswith("- ❔"))
         assert (f"({blocks} of the 6 blocks that a verdict needs; the same command {told}" in bullet) == bool(told), bullet
     rows = [factory.row("swap_states", "round_time", "inconclusive", blocks=5), factory.row("swap_states", "itl", "inconclusive")]
-    assert "(round time: 5 of the 6 blocks" in pr_comment.render(factory.page((rows, records)))
+    assert "(round time: 5 of the 6 blocks" in "\n".join(_in_the_open(factory.page((rows, records))))
 
 
 def test_the_machine_of_a_comment_is_what_tells_something() -> None:
@@ -114,7 +147,7 @@ def test_the_machine_of_a_comment_is_what_tells_something() -> None:
     filled = [dataclasses.replace(record, environment=record.environment | more) for record in records]
     filled[0] = dataclasses.replace(filled[0], environment={**filled[0].environment, "packages": {"torch": "2.13.0"}, "lock": "0a1b"})
     text = pr_comment.render(factory.page((rows, filled)))
-    machine = text[text.index("<summary>Machine") :].partition("</details>")[0]
+    machine = text[text.index("<summary>Machine and packages") :].partition("</details>")[0]
     assert {line.split(" | ")[0] for line in machine.splitlines() if line.startswith("| ")} == {
         *(
             "| what",

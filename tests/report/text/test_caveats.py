@@ -198,13 +198,21 @@ def test_a_block_like_the_others_is_not_named() -> None:
 
 def test_what_could_not_be_seen_is_told_as_a_limit() -> None:
     """A comparison that could see only enormous changes says so, in multiples from a doubling on, and never in hundreds of per cent."""
-    row = factory.row("a", "round_time", "improved", mde=7.92)
+    row = factory.row("a", "round_time", "inconclusive", mde=7.92)
     assert "it could only have detected a slowdown to 8.92 times the baseline or more (80\u202f% power)" in answer_context.sure(
-        [row], "improved"
+        [row], "inconclusive"
     )
     assert formatting.detectable(row) == "×\u202f8.92"
-    rate = factory.row("a", "output_throughput", "improved", mde=0.03)
-    assert "it could have detected a loss of 3\u202f% or more" in answer_context.sure([rate], "improved")
+    rate = factory.row("a", "output_throughput", "inconclusive", mde=0.03)
+    assert "it could have detected a loss of 3\u202f% or more" in answer_context.sure([rate], "inconclusive")
+
+
+def test_beside_a_settled_change_nothing_is_detectable() -> None:
+    """A run that showed −92 % is not made to look worthless by what it could have detected: only open and equivalent answers say that."""
+    for verdict, shown in (("improved", False), ("regressed", False), ("inconclusive", True), ("equivalent", True)):
+        row = factory.row("a", "round_time", verdict, mde=0.58)
+        assert (formatting.detectable(row) == "58\u202f%") is shown, verdict
+        assert ("could" in answer_context.sure([row], verdict)) is (verdict == "inconclusive"), verdict
 
 
 def test_warnings_say_in_which_arm() -> None:

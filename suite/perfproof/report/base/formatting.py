@@ -52,6 +52,15 @@ def reason(row: Judged) -> str:
     return re.sub(r"[.\s]+$", "", row.reason) or "no reason was given"
 
 
+_MOMENT = re.compile(r"(\d{4}-\d{2}-\d{2})T(\d{2}:\d{2})(?::\d{2}(?:\.\d+)?)?(?:Z|\+00:00)")
+
+
+def moment(text: str) -> str:
+    """A time of a record as people read it, to the minute: "2026-11-28 11:37 UTC"; any other text unchanged."""
+    found = _MOMENT.fullmatch(text)
+    return f"{found[1]} {found[2]} UTC" if found else text
+
+
 def whole(value: object) -> str:
     """A number from a file in the report's notation; anything else unchanged."""
     return units.exact(value) if type(value) is int else line(str(value))
@@ -182,7 +191,15 @@ def margin(row: Judged) -> str:
 
 
 def detectable(row: Judged) -> str:
-    """The smallest true worsening that this comparison would have seen: "1.4 %", from a doubling on "× 8.9"."""
+    """The smallest true worsening that this comparison would have seen: "1.4 %", from a doubling on "× 8.9".
+
+    Only for answers that are open or equivalent, where it says what could have been missed; beside a settled change it says nothing.
+    """
+    return NONE if row.verdict in ("improved", "regressed", "untestable") else reach(row)
+
+
+def reach(row: Judged) -> str:
+    """The same of any row."""
     if row.mde is None or row.exact:
         return NONE
     if row.mde >= 1 and not row.in_points:
@@ -193,7 +210,7 @@ def detectable(row: Judged) -> str:
 def worsening(row: Judged) -> str:
     """The detectable worsening as a phrase: "a slowdown of 7.8 %", "a loss of 12 %", "a slowdown to 8.9 times the baseline"."""
     what = "drop" if row.in_points else "loss" if row.better == "higher" else "slowdown" if row.unit == "s" else "growth"
-    seen = detectable(row)
+    seen = reach(row)
     return f"a {what} to {seen.removeprefix('×').strip(THIN)} times the baseline" if seen.startswith("×") else f"a {what} of {seen}"
 
 

@@ -76,4 +76,5 @@ def _timed(records: Sequence[Record]) -> bool:
 
 def _clean(floor: Floor) -> Floor:
     texts = {name: line(getattr(floor, name)) for name in ("scenario", "metric", "unit", "better", "when", "records")}
+    texts["when"] = formatting.moment(texts["when"])
     return dataclasses.replace(floor, **texts, reason=formatting.sentence(floor.reason))  # type: ignore[arg-type]

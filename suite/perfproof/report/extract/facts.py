@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import shlex
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import yaml
 
+from perfproof.model.base.name_lists import few
 from perfproof.model.base.untrusted import line
 from perfproof.model.kinds import kind_in
 from perfproof.model.records.record import Attestation, Record
@@ -61,18 +63,45 @@ def model_runner(records: Sequence[Record]) -> str:
 
 
 def environment(records: Sequence[Record]) -> Iterable[Found]:
-    """Every leaf of the environments: one value where all trials agree, else all values (numbers as a range)."""
-    seen: dict[str, dict[str, Any]] = {}
-    counts: dict[str, int] = {}
+    """Every leaf of the environments: one value where all trials agree, else all values (numbers as a range).
+
+    Arms and scenarios may run different builds, and so have different packages: where each arm of each scenario has one value, the values
+    stand with their names and do not differ between trials. A leaf that only some arms have is missing in none of the others.
+    """
+    seen: dict[str, dict[_Side, dict[str, Any]]] = {}
+    counts: Counter[tuple[str, _Side]] = Counter()
     for record in records:
+        side = (record.scenario, record.arm)
         for name, value in flat(record.environment):
-            seen.setdefault(name, {}).setdefault(repr(value), str(value) if type(value) is int and name.endswith(_MARKS) else value)
-            counts[name] = counts.get(name, 0) + 1
-    for name in list(seen)[:MOST_FACTS]:
+            shown = str(value) if type(value) is int and name.endswith(_MARKS) else value
+            seen.setdefault(name, {}).setdefault(side, {}).setdefault(repr(value), shown)
+            counts[name, side] += 1
+    trials = Counter((record.scenario, record.arm) for record in records)
+    for name, of_side in list(seen.items())[:MOST_FACTS]:
         label, unit = named(name)
-        values = summary(list(seen[name].values()), unit)
-        lacking = len(records) - counts[name]
-        yield label, (*values, *((f"not recorded in {lacking} trials",) if lacking else ())), len(seen[name]) > 1 or lacking > 0
+        lacking = sum(trials[side] - counts[name, side] for side in of_side)
+        every = {key: value for values in of_side.values() for key, value in values.items()}
+        apart = len(every) > 1 and not lacking and all(len(values) == 1 for values in of_side.values()) and max(trials.values()) > 1
+        values = _by_side(of_side, unit) if apart else summary(list(every.values()), unit)
+        missing = (f"not recorded in {lacking} trials",) if lacking else ()
+        yield label, (*values, *missing), (len(every) > 1 and not apart) or lacking > 0
+
+
+_Side = tuple[str, str]
+"""A scenario and one of its arms."""
+
+
+def _by_side(of_side: Mapping[_Side, Mapping[str, Any]], unit: str) -> tuple[str, ...]:
+    """A value for each side, where each has one: "2.13.0 (a, b)", "2.10.0 (c: old)"; a scenario's name alone where its arms agree."""
+    of_scenario: dict[str, set[str]] = {}
+    for (scenario, _), values in of_side.items():
+        of_scenario.setdefault(scenario, set()).update(values)
+    found: dict[str, list[str]] = {}
+    for (scenario, arm), values in of_side.items():
+        where = line(scenario) if len(of_scenario[scenario]) == 1 else f"{line(scenario)}: {line(arm)}"
+        found.setdefault(plain(next(iter(values.values())), unit), []).append(where)
+    told = [f"{value} ({few(list(dict.fromkeys(names)), 3)})" for value, names in found.items()]
+    return (*told[:MOST_VALUES], f"and {len(told) - MOST_VALUES} more") if len(told) > MOST_VALUES else tuple(told)
 
 
 _MARKS = ("seed", "port", "pid")

@@ -20,8 +20,8 @@ NEUTRAL = "⚪"
 """The sign of a change that was not judged."""
 OPEN = "❔"
 """The sign of a metric that is not settled and passes only because the policy allows it."""
-HEAD = ("", "scenario", "metric", "base", "change", "by", "rule")
-FEW, MOST = 8, 40
+HEAD = ("", "metric", "base → change", "by", "rule")
+FEW, MOST = 8, 16
 """The most lines of the table with metrics that only report, and without them."""
 
 
@@ -29,15 +29,17 @@ def head(page: Page, decision: Decision) -> Iterable[str]:
     """The parts of the head, each a paragraph, list or table."""
     lines = gate_view.laid(page)
     yield f"{MARK}\n### {_sign(decision)} {escape(gate_view.headline(decision))}"
-    with_say = [one for one in lines if one.ruling.effect != "report"]
-    shown = (lines if len(lines) <= FEW else with_say)[:MOST]
+    opened = lines if len(lines) <= FEW else [one for one in lines if one.ruling.effect != "report"]
+    shown = opened[:MOST]
     if shown:
-        yield table(HEAD, "lllrrrl", (_cells(one) for one in shown))
-    if len(lines) > len(shown):
-        yield f"{len(lines) - len(shown)} further metrics are reported only, below."
-    reasons = [f"- {_mark(one.ruling)} {escape(f'{one.name}: {one.ruling.reason}')}" for one in lines if _is_listed(one)]
+        yield table(HEAD, "llrrl", (_cells(one) for one in shown))
+    if len(opened) > len(shown):
+        yield f"{len(opened) - len(shown)} further metrics have a ruling, below."
+    if len(lines) > len(opened):
+        yield f"{len(lines) - len(opened)} further metrics are reported only, below."
+    reasons = [f"- {_mark(one.ruling)} {escape(f'{one.name}: {one.ruling.reason}'.removesuffix(': '))}" for one in lines if _is_listed(one)]
     if reasons:
-        yield few(reasons, 20)
+        yield few(reasons, 8)
     if decision.todo:
         yield "**What to do**\n\n" + few([f"- {escape(each)}" for each in decision.todo])
     if decision.notes:
@@ -79,15 +81,8 @@ def _cells(one: Line) -> Sequence[str]:
     change = _change(row) if row else units.NONE
     metric = f"{escape(one.metric)}{arrow}"
     decides = ruling.effect != "report" and change != units.NONE
-    return (
-        word,
-        escape(ruling.scenario),
-        metric,
-        first,
-        second,
-        f"**{change}**" if decides else change,
-        escape(ruling.rule),
-    )
+    between = units.NONE if first == second == units.NONE else f"{first} → {second}"
+    return word, f"{metric} · {escape(ruling.scenario)}", between, f"**{change}**" if decides else change, escape(ruling.rule)
 
 
 def _change(row: Judged) -> str:

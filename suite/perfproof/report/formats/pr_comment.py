@@ -1,8 +1,9 @@
 """The text for a pull request: GitHub markdown that fits GitHub's limit, with raw values and commands to check it.
 
-In order: the headline and one sentence per scenario (for a gate: its decision and one line per metric), the verdict table, what could not
-be judged, raw values of every trial, work, what ran in each arm, commands, machine. The longer parts fold. If the whole is too long, the
-last parts are left out, and the text says so.
+In the open, in at most `OPEN` lines: the result and what was changed, a row for every metric that changed or is open, answers, trust and
+the next step, as on the page, and why what is open is open (for a gate: its decision and one line per metric). All else folds: every
+verdict, caveats and warnings, raw values of every trial, work, what ran in each arm, commands, machine. If the whole is too long, the last
+parts are left out, and the text says so.
 """
 
 from __future__ import annotations
@@ -13,11 +14,21 @@ from perfproof.model.base.untrusted import shorten
 from perfproof.model.scenarios.scenario import LEAST_BLOCKS
 from perfproof.model.verdicts.judged import Judged, Outcome
 from perfproof.report.base import formatting, units
+from perfproof.report.base.lead_model import LeadLine
 from perfproof.report.base.page_model import Fact, Page, ScenarioView
 from perfproof.report.formats import gate_summary
 from perfproof.report.formats.markdown import escape, fence, few, fold, table
-from perfproof.report.text import table_headers, word_list
+from perfproof.report.text import reasons, sentences, table_headers, word_list
+from perfproof.report.text.lead import lead, lead_row
 
+OPEN = 40
+"""The most lines before the first fold."""
+MOST_ROWS, MOST_REASONS, MOST_NOTES = 12, 6, 8
+"""The most rows, reasons and notes in the open."""
+HEAD = ("verdict", "metric", "change", "interval", "from → to")
+ALSO_WORSE = "also worse"
+"""The word for a metric that nobody declared primary and that surely got much worse."""
+SAME = (Outcome.EQUIVALENT, Outcome.IDENTICAL)
 LIMIT = 65_000
 """GitHub refuses a comment of more than 65,536 characters."""
 
@@ -44,20 +55,79 @@ def _head(page: Page) -> Iterable[str]:
     if page.decision is not None:
         yield from gate_summary.head(page, page.decision)
         return
-    yield f"### {escape(page.headline)}"
-    if page.scenarios:
-        yield "\n".join(line for scenario in page.scenarios for line in _answer(scenario))
-    if page.notes:
-        yield "\n".join(f"- {shorten(escape(each), 400)}" for each in page.notes)
-    if page.scenarios:
-        yield _verdicts(page)
-    yield from _remarks(page)
+    first = lead(page)
+    yield f"### {escape(first.result)}"
+    if first.changed:
+        yield escape(first.changed)
+    notes = [f"- {shorten(escape(each), 400)}" for each in page.notes]
+    if notes:
+        yield "\n".join(notes[:MOST_NOTES])
+    rows = _changed(page)
+    if rows:
+        yield table(HEAD, "llrrr", (_row(scenario, row) for scenario, row in rows[:MOST_ROWS]))
+    if more := _unchanged(page, len(rows[MOST_ROWS:])):
+        yield more
+    if reasons_ := list(_open(page)):
+        yield few(reasons_, MOST_REASONS)
+    if first.lines:
+        yield "\n".join(_line(one) for one in first.lines)
+
+
+def _changed(page: Page) -> list[tuple[ScenarioView, Judged]]:
+    """The judged metrics that changed or are open, and others that surely got much worse; the worst first."""
+    rows = [(one, row) for one in page.scenarios for row in one.rows if row.verdict and row.verdict not in SAME]
+    worse = [(one, row) for one in page.scenarios for row in one.worse]
+    return [*sorted(rows, key=lambda pair: (pair[0].unpatched, formatting.rank(pair[1]))), *worse]
+
+
+def _row(scenario: ScenarioView, row: Judged) -> Sequence[str]:
+    one = lead_row(scenario, row)
+    first, second = formatting.values(one.row)
+    sign = _SIGNS["less" if one.word in ("costs", "saves") else one.look] if one.look in _SIGNS else "▫️"
+    name = f"{escape(one.name)}\u00a0{'↓' if row.better == 'lower' else '↑'} · {escape(one.where)}"
+    note = f" ({escape(one.note)})" if one.note else ""
+    number = f"**{escape(f' {one.number}').strip()}**{note}"
+    return (
+        f"{sign} **{one.word if row.verdict else ALSO_WORSE}**",
+        name,
+        number,
+        escape(f" {one.interval}").strip() or units.NONE,
+        f"{first} → {second}",
+    )
+
+
+def _unchanged(page: Page, cut: int) -> str:
+    """How many metrics the table leaves out, by verdict."""
+    rows = [row for one in page.scenarios for row in one.rows]
+    parts = [
+        f"{cut} more that changed or are open" if cut else "",
+        f"{same} without a change that matters" if (same := sum(row.verdict in SAME for row in rows)) else "",
+        f"{plain} not judged" if (plain := sum(row.verdict is None for row in rows)) else "",
+    ]
+    return f"_Folded below: {', '.join(filter(None, parts))}._" if any(parts) else ""
+
+
+def _open(page: Page) -> Iterable[str]:
+    """Why metrics are open or could not be tested; those with the same reason together."""
+    for scenario in page.scenarios:
+        rows = [row for row in scenario.rows if row.verdict in (Outcome.INCONCLUSIVE, Outcome.UNTESTABLE)]
+        for place, group in enumerate(sentences.alike(rows, reasons.told)):
+            who = sentences.who(group, len({row.candidate for row in scenario.rows}) > 1)
+            lacking = _lacking(scenario) if place == 0 else ""
+            said = shorten(escape(f"{scenario.name}, {who}: {reasons.told(group[0]) or 'no reason was given'}"), 300)
+            yield f"- {_SIGNS[group[0].verdict or 'inconclusive']} {said}{lacking}"
+
+
+def _line(one: LeadLine) -> str:
+    told = "; ".join(f"**{escape(text)}**" if flagged else escape(text) for text, flagged in one.clauses)
+    command = f": `{one.command}`" if one.command and not set(one.command) & set("`<@#") else ""
+    return f"- {one.label}: {told}{command}"
 
 
 def _answer(scenario: ScenarioView) -> Iterable[str]:
     """A scenario's sentence, and its caveats below."""
     word = _word(scenario.outcome, scenario.suggests, formatting.count_word(scenario.rows, scenario.outcome))
-    yield f"- {word} {escape(scenario.answer)}{_lacking(scenario)}"
+    yield f"- {word} {escape(scenario.answer)}"
     yield from (f"  - {shorten(escape(each), 400)}" for each in scenario.provisos)
 
 
@@ -138,10 +208,11 @@ def _word(outcome: Outcome | None, suggests: bool = False, word: str = "") -> st
 
 
 def _folded(page: Page) -> Iterable[tuple[str, str]]:
-    if page.decision is not None and page.scenarios:
-        borne = [f"- {escape(scenario.name)}: {escape(each)}" for scenario in page.scenarios for each in scenario.provisos]
-        mind = [f"**Caveats**\n\n{few(borne)}"] if borne else []
-        yield "All verdicts", "\n\n".join([_verdicts(page), *mind, *_remarks(page)])
+    if page.scenarios:
+        answers = "\n".join(line for scenario in page.scenarios for line in _answer(scenario))
+        yield "All verdicts, caveats and warnings", "\n\n".join([_verdicts(page), answers, *_remarks(page)])
+    if page.decision is None and len(page.notes) > MOST_NOTES:
+        yield "More about the change", "\n".join(f"- {shorten(escape(each), 400)}" for each in page.notes[MOST_NOTES:])
     for scenario in page.scenarios:
         if columns := _columns(scenario):
             yield f"Raw values: {scenario.name}", _raw(scenario, columns)
@@ -155,7 +226,7 @@ def _folded(page: Page) -> Iterable[tuple[str, str]]:
         yield "Commands", "\n\n".join(dict.fromkeys(fence("\n".join(scenario.commands)) for scenario in page.scenarios))
     if facts := [fact for fact in page.machine if _tells(fact)]:
         rows = ([escape(fact.name), escape(" · ".join(fact.values)), "differed" if fact.differs else ""] for fact in facts)
-        yield "Machine", table(("what", "value", "between trials"), "lll", rows)
+        yield "Machine and packages", table(("what", "value", "between trials"), "lll", rows)
     if page.scenarios:
         yield "What the words mean", "\n".join(f"- **{escape(term)}**: {escape(meaning)}" for term, meaning in word_list.terms(page))
 

@@ -69,13 +69,16 @@ def _scale(axes: Any, shown: Timeline, factor: float) -> bool:
 def _line(axes: Any, line: LineView, shown: Timeline, factor: float, look: tuple[str, str, float], gid: str, first: int) -> list[Dot]:
     """Draws one machine's points, the level between steps, and the changes of its environment. Returns the points for tooltips."""
     colour, marker, size = look
-    bounds = [0, *sorted(step.place for step in line.steps if step.state != "refuted"), len(shown.builds)]
+    places = {*(step.place for step in line.steps if step.state != "refuted"), *shown.elsewhere}
+    bounds = [0, *sorted(places), len(shown.builds)]
     for start, end in pairwise(bounds):
         own = [dot for dot in line.dots if start <= dot.place < end]
         if own:
             level = median(dot.value for dot in own) / factor
             ends = [own[0].place - 0.4, own[-1].place + 0.4]
             axes.plot(ends, [level, level], color=colour, lw=2.4, alpha=0.35, solid_capstyle="butt", zorder=2)
+    for place in shown.elsewhere:
+        axes.axvline(place - 0.5, color=plots.MUTED, lw=0.6, alpha=0.6, zorder=1)
     for place, _ in line.changes:
         axes.axvline(place - 0.5, color=plots.MUTED, lw=0.9, ls=(0, (1.2, 2.2)), zorder=1)
     for dot in line.dots:

@@ -85,6 +85,8 @@ class Timeline:
     short: tuple[str, ...]
     lines: tuple[LineView, ...]
     warnings: tuple[str, ...]
+    elsewhere: tuple[int, ...] = ()
+    """The places where other metrics of the scenario have steps."""
 
     @property
     def steps(self) -> tuple[tuple[LineView, StepView], ...]:

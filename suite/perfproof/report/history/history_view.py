@@ -7,10 +7,11 @@ import math
 from collections import defaultdict
 from collections.abc import Sequence
 from itertools import pairwise
-from statistics import fmean
+from statistics import fmean, median
 
 from packaging.version import InvalidVersion, Version
 
+from perfproof.analysis.steps.rank_scan import LEAST
 from perfproof.model.base.untrusted import line
 from perfproof.model.history.point import Point
 from perfproof.model.history.step import Step
@@ -20,6 +21,8 @@ from perfproof.model.scenarios.metrics import metric as row_of
 from perfproof.report.base import formatting, units
 from perfproof.report.history.history_model import DotView, HistoryPage, LineView, State, SteppedSeries, StepView, Timeline
 
+EVEN = 1.2
+"""The ratio of the highest value to the lowest up to which a mean stands for all."""
 NAME = 160
 """Most characters of a name as shown."""
 STATES: dict[State, str] = {
@@ -51,13 +54,21 @@ def build(
     timelines = tuple(_timeline(group, machines, upstream, [one for one in series if _timed(one)]) for group in apart.values())
     return HistoryPage(
         headline=headline(timelines),
-        made=line(made),
+        made=formatting.moment(line(made)),
         version=line(version),
         folder=line(folder),
-        timelines=_ordered(timelines),
+        timelines=_ordered([_beside(timeline, timelines) for timeline in timelines]),
         machines=tuple(line(machine) for machine in machines),
         warnings=tuple(formatting.sentence(warning) for warning in warnings),
     )
+
+
+def _beside(timeline: Timeline, timelines: Sequence[Timeline]) -> Timeline:
+    """The timeline with the places of the builds at which other metrics of its scenario have steps."""
+    builds = {step.build for one in timelines if one.scenario == timeline.scenario for _, step in one.steps if step.state != "refuted"}
+    own = {step.build for _, step in timeline.steps}
+    places = (place for place, build in enumerate(timeline.builds) if build in builds - own and place)
+    return dataclasses.replace(timeline, elsewhere=tuple(places))
 
 
 def _ordered(timelines: Sequence[Timeline]) -> tuple[Timeline, ...]:
@@ -151,7 +162,7 @@ def _dot(place: int, label: str, point: Point) -> DotView:
         low=min(point.values),
         high=max(point.values),
         trials=len(point.values),
-        when=line(point.when),
+        when=formatting.moment(line(point.when)),
         environment=point.environment,
     )
 
@@ -268,12 +279,30 @@ def state(step: StepView) -> str:
 
 def summary(timeline: Timeline) -> str:
     """A timeline in a sentence, for its caption and for screen readers."""
-    dots = [dot for each in timeline.lines for dot in each.dots]
     if not timeline.steps:
-        middle = value(fmean(dot.value for dot in dots), timeline)
-        same = len({dot.value for dot in dots}) == 1
-        return f"{middle} in every build" if same else f"no step; {middle} on average"
+        return _without_step(timeline)
     parts = [
         f"{way(step)} at {step.build}, {levels(step, timeline)}" + (f" ({size(step)})" if size(step) else "") for _, step in timeline.steps
     ]
     return "; ".join(parts)
+
+
+def _without_step(timeline: Timeline) -> str:
+    """What a timeline shows that has no step: its level, or that it has too few builds to be judged. Never a mean over a jump."""
+    dots = [dot for each in timeline.lines for dot in each.dots]
+    if len({dot.value for dot in dots}) == 1:
+        return f"{value(dots[0].value, timeline)} in every build"
+    bounds = [0, *timeline.elsewhere, len(timeline.builds)]
+    stretches = [(start, [dot for dot in dots if start <= dot.place < end]) for start, end in pairwise(bounds)]
+    known = [(start, own) for start, own in stretches if own]
+    fewest = min(len({dot.place for dot in own}) for _, own in known)
+    low, high = min(dot.value for dot in dots), max(dot.value for dot in dots)
+    if fewest >= LEAST and (low <= 0 or high / low <= EVEN):
+        return f"no step; {value(fmean(dot.value for dot in dots), timeline)} on average"
+    told = [f"{value(median(dot.value for dot in own), timeline)} from {timeline.short[start]}" for start, own in known]
+    if len(known) == 1:
+        told = [f"{value(low, timeline)} to {value(high, timeline)}"]
+    if fewest < LEAST:
+        few = f"{fewest} {'in a stretch' if len(known) > 1 else 'in all'}; a step of a time needs {LEAST} on either side"
+        return f"too few builds to judge ({few}): {', '.join(told)}"
+    return f"no step that holds for {LEAST} builds on either side; {', '.join(told)}"

@@ -7,8 +7,8 @@ from markupsafe import Markup
 from perfproof.report.base.page_model import Page
 from perfproof.report.figures import forest
 from perfproof.report.formats.templates import render as render_template
+from perfproof.report.text import headline, word_list
 from perfproof.report.text import lead as lead_text
-from perfproof.report.text import word_list
 
 
 def lead(page: Page) -> Markup:
@@ -18,7 +18,7 @@ def lead(page: Page) -> Markup:
 
 def runs(page: Page) -> Markup:
     """Every scenario: its caveats, what was run, how sure the answer is, what would refute it, and what could not be judged."""
-    return render_template("runs.html", page=page) if page.scenarios else Markup("")
+    return render_template("runs.html", page=page, heads=headline) if page.scenarios else Markup("")
 
 
 def glossary(page: Page) -> Markup:

@@ -108,7 +108,7 @@ def sure(rows: Sequence[Judged], outcome: str) -> str:
     parts = []
     if row.level is not None and row.interval is not None:
         parts.append(f"{level(row.level).replace(' ', THIN)} confidence interval from {formatting.counted(row)}")
-    if row.mde is not None and row.verdict != "equivalent":
+    if row.mde is not None and row.verdict not in ("equivalent", "improved", "regressed"):
         parts.append(_reach(row, len({other.candidate for other in rows}) > 1))
     if row.suggests:
         parts.insert(0, "likely, not proved")

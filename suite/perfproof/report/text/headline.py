@@ -27,24 +27,30 @@ PLAIN, CHECKS = (
 )
 
 
-UNPATCHED = "vLLM as released, no patch judged"
-"""The words for scenarios that judge no patch: they compare releases, or a release with an altered one."""
+UNPATCHED = "releases or settings compared, no patch judged"
+"""The words for scenarios that judge no patch: they compare releases, requests or settings."""
+TAKEN_OUT = "a released change taken out"
+"""The words for scenarios whose baseline is altered and whose candidate is vLLM as released."""
+LOSES = {Outcome.IMPROVED: ("loses by it", "lose by it"), Outcome.REGRESSED: ("gains by it", "gain by it")}
+"""What such a scenario does when the change is taken out, singular and plural."""
 
 
 def headline(scenarios: Sequence[ScenarioView]) -> str:
     """The page's first line: outcomes by what was measured, the worst first.
 
-    "1 microbenchmark regressed and 2 improved; 1 end-to-end scenario likely improved; vLLM as released, no patch judged: 2 microbenchmarks
-    improved, and 1 end-to-end scenario is equivalent".
+    "1 microbenchmark regressed and 2 improved; 1 end-to-end scenario likely improved; a released change taken out: 2 microbenchmarks lose
+    by it, and 1 end-to-end scenario is equivalent".
     """
     if not scenarios:
         return "There are no records to judge"
     if len(scenarios) == 1:
         one = scenarios[0]
-        return f"{one.name}{ITSELF if one.itself else ''} {_is(*_result(one), 1)}{_apart(one)}{also(scenarios)}"
-    apart = ", and ".join(_grouped([each for each in scenarios if each.unpatched]))
-    clauses = "; ".join([*_grouped([each for each in scenarios if not each.unpatched]), *([f"{UNPATCHED}: {apart}"] if apart else [])])
-    return f"{clauses}{also(scenarios)}"
+        return f"{one.name}{ITSELF if one.itself else ''} {_is(_result(one), 1)}{_apart(one)}{also(scenarios)}"
+    clauses = _grouped([each for each in scenarios if not each.unpatched])
+    for words, altered in ((UNPATCHED, False), (TAKEN_OUT, True)):
+        apart = ", and ".join(_grouped([each for each in scenarios if each.unpatched and bool(each.altered) is altered]))
+        clauses += [f"{words}: {apart}"] if apart else []
+    return f"{'; '.join(clauses)}{also(scenarios)}"
 
 
 def also(scenarios: Sequence[ScenarioView]) -> str:
@@ -97,26 +103,32 @@ def _grouped(scenarios: Sequence[ScenarioView]) -> list[str]:
 def _apart(scenario: ScenarioView) -> str:
     """The words that limit the headline of a single scenario, where it could be taken for more."""
     micro = {MICRO: " in a microbenchmark", _COUNTED: " in what the host does"}.get(nouns(scenario), "")
-    return f"{micro} ({UNPATCHED})" if scenario.unpatched else micro
+    return f"{micro} ({TAKEN_OUT if scenario.altered else UNPATCHED})" if scenario.unpatched else micro
 
 
 def _counts(nouns: tuple[str, str], group: Sequence[ScenarioView]) -> str:
     """A group's outcomes, worst first: "2 microbenchmarks regressed, 1 is inconclusive and 3 improved"."""
     counts = Counter(map(_result, group))
-    keys = sorted(counts, key=lambda key: (OUTCOMES.index(key[0]), key[1], key[2]))
-    parts = [f"{counts[key]} {_is(*key, counts[key])}" for key in keys]
+    keys = sorted(counts, key=lambda key: (OUTCOMES.index(key[0]), *key[1:]))
+    parts = [f"{counts[key]} {_is(key, counts[key])}" for key in keys]
     number, _, rest = parts[0].partition(" ")
     parts[0] = f"{number} {nouns[number != '1']} {rest}"
     return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
 
 
-def _result(scenario: ScenarioView) -> tuple[Outcome, bool, str]:
-    """The outcome, whether it is only likely, and the count's own words for it where counts alone make it."""
-    return scenario.outcome, scenario.suggests, formatting.count_word(scenario.rows, scenario.outcome)
+_Result = tuple[Outcome, bool, str, bool]
 
 
-def _is(result: Outcome, hint: bool, count_word: str, count: int) -> str:
+def _result(scenario: ScenarioView) -> _Result:
+    """The outcome, whether it is only likely, the count's own words where counts alone make it, and whether a released change is out."""
+    return scenario.outcome, scenario.suggests, formatting.count_word(scenario.rows, scenario.outcome), bool(scenario.altered)
+
+
+def _is(result: _Result, count: int) -> str:
+    outcome, hint, count_word, altered = result
     if count_word:
         return f"{'does' if count == 1 else 'do'} {count_word}"
-    words = formatting.outcome_word(result, hint)
-    return words if result in ("improved", "regressed") else f"{'is' if count == 1 else 'are'} {words}"
+    if altered and outcome in LOSES:
+        return f"{'likely ' if hint else ''}{LOSES[outcome][count != 1]}"
+    words = formatting.outcome_word(outcome, hint)
+    return words if outcome in ("improved", "regressed") else f"{'is' if count == 1 else 'are'} {words}"
