@@ -404,7 +404,7 @@ def test_a_failed_aa_is_not_blamed_on_the_change(place: Place) -> None:
         (["--budget", "5m"], "--budget: only for a change"),
         (["--seed", "0"], "--seed: only for a change: leave it out, or name the change"),
         (["--results", "records", "--all", "--wait", "5", "--builds", "elsewhere"], "--all, --wait, --builds: only for a change"),
-        (["--diff", "gone.diff"], "gone.diff: No such file"),
+        (["--diff", "gone.diff"], "gone.diff: there is no such file"),
         (["--diff", "my.diff", "--policy", "noisy"], "there is no policy of that name, did you mean noisy-ci?"),
         (["--diff", "my.diff", "--tests", "gone"], "--tests gone: there is no such file"),
     ],

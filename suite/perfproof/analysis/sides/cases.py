@@ -129,7 +129,7 @@ def _section(key: Key, varying: set[str]) -> str:
 
 
 def differing(before: Sequence[ResultRun], after: Sequence[ResultRun]) -> list[str]:
-    """The names of what may be allowed to differ: what the sides were asked, and where, each in one way of its own."""
+    """The names of what may be allowed to differ: what was asked, and where, where each side has one way. Source: none, bookkeeping."""
     return [name for name, words in _own(before, after).items() if UNSAID not in words] + [
         name for name in _settings(before, after) if _is_place(name)
     ]

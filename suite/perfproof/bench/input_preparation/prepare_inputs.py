@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from perfproof.bench.adapter import accepted
+from perfproof.bench.adapter import absent, accepted
 from perfproof.bench.input_preparation.runner import Stepping
 from perfproof.bench.rounds import Round, measure
 
@@ -21,9 +21,13 @@ class Preparing:
     """Steps of which only the laying out of inputs is the round."""
 
     def __init__(self, parameters: dict[str, Any]) -> None:
+        import torch
+
         steps = parameters["rounds"] + parameters["warmup_rounds"]
         self.steps = Stepping(parameters["requests"], parameters["prompt_tokens"], parameters["turnover"], steps, parameters["seed"])
         self.tokens = 0
+        if not hasattr(torch.ops._C, "compute_slot_mapping_kernel_impl"):
+            absent("operator for the CPU that maps tokens to slots")
 
     def prepare(self) -> Round:
         self.steps.schedule()

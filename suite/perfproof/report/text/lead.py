@@ -134,8 +134,8 @@ def _is_ratio(row: Judged) -> bool:
 
 def _number(row: Judged) -> str:
     """The change of a row, as a multiple where it lies far off; of a count that came from nothing or is gone its two values."""
-    if row.metric in ANSWERS and row.in_points:
-        return f"{formatting.values(row)[1]} identical"
+    if row.metric in ANSWERS and row.in_points and (share := formatting.values(row)[1]) != units.NONE:
+        return f"{share} identical"
     if row.exact and row.effect is not None and not _is_ratio(row):
         return " → ".join(formatting.values(row))
     return (formatting.factor(row) if far(row) else "") or formatting.change(row)
