@@ -43,13 +43,19 @@ EOS = int(MODEL["eos_token_id"])
 @functools.cache
 def model_folder() -> str:
     """A folder with the model's `config.json`; it stays as long as the process."""
-    folder = tempfile.TemporaryDirectory(prefix="perfproof-model-")
-    _kept.append(folder)
-    Path(folder.name, "config.json").write_text(json.dumps(MODEL))
+    folder = lasting_folder("model")
+    Path(folder, "config.json").write_text(json.dumps(MODEL))
+    return folder
+
+
+def lasting_folder(name: str) -> str:
+    """A new folder that stays as long as the process; `name` is for people who look."""
+    folder = tempfile.TemporaryDirectory(prefix=f"perfproof-{name}-")
+    _lasting.append(folder)
     return folder.name
 
 
-_kept: list[tempfile.TemporaryDirectory[str]] = []
+_lasting: list[tempfile.TemporaryDirectory[str]] = []
 
 
 def vllm_config(

@@ -21,7 +21,7 @@ def measure(
     *,
     witnesses: Mapping[str, float] | None = None,
 ) -> None:
-    """Times `parameters["rounds"]` rounds, each prepared anew.
+    """Times `parameters["rounds"]` rounds, each prepared before it begins.
 
     `work()`, asked afterwards, says what was done: arms that did other work are not compared. `witnesses` are exact counts that the
     benchmark took of rounds of their own.

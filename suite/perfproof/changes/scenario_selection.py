@@ -17,7 +17,7 @@ from perfproof.builds.install.ready_build import ReadyBuild
 from perfproof.builds.prepare import COMPLETE, identity
 from perfproof.changes import selection_rules
 from perfproof.changes.countable_functions import Watching, watching
-from perfproof.changes.observed.observed_calls import observed_calls
+from perfproof.changes.observed.observed_calls import observed_calls, tables_for
 from perfproof.changes.selection_rules import Choice, Near, TouchedModule
 from perfproof.model.base.errors import CannotRun
 from perfproof.model.base.name_lists import few
@@ -144,7 +144,8 @@ NO_CALLS = Calls(called={}, exact=(), whole=False)
 
 def observed(scenarios: Iterable[Scenario], watched: Watching, base: ReadyBuild, builds: Path) -> Calls:
     """What the trials of these scenarios are known to call of the changed functions on a base."""
-    seen = {one.name: found for one in scenarios if (found := observed_calls(base, one, builds)) is not None}
+    tables = tables_for(base, builds)
+    seen = {one.name: found for one in scenarios if (found := observed_calls(tables, one)) is not None}
     return Calls(
         called={name: found.any_of(watched.functions) for name, found in seen.items()},
         exact=frozenset(name for name, found in seen.items() if found.exact),

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from perfproof.changes.blame.difference import Difference
-from perfproof.changes.blame.guilty_units import Blamed, find
-from perfproof.changes.blame.search import OutOfBudget, Side, Units
+from perfproof.changes.blame.guilty_units import find
+from perfproof.changes.blame.search import Found, OutOfBudget, Side, Units
 
 GOOD = """STEP = 1
 
@@ -46,7 +46,7 @@ def difference(tmp_path: Path) -> Difference:
     return Difference(tmp_path / "good", tmp_path / "bad")
 
 
-def found(difference: Difference, ran: dict[str, float], most: int = 1_000) -> tuple[Blamed, int]:
+def found(difference: Difference, ran: dict[str, float], most: int = 1_000) -> tuple[Found, int]:
     """What is found where a mixture's count is the number behind `cost`, and how many mixtures were asked."""
     asked = 0
 

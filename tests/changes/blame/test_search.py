@@ -96,7 +96,7 @@ def test_what_was_planted_is_found_and_nothing_else(world: World) -> None:
     assert found.share == pytest.approx(1)
     for one in found.guilty:
         assert one.divided
-        assert one.taken_back == pytest.approx(world.alone.get(one.units[0], 1.0))
+        assert one.share == pytest.approx(world.alone.get(one.units[0], 1.0))
     assert found.brought == pytest.approx(1)
     assert len(world.asked) <= 10 + 6 * world.size.bit_length()
 
@@ -186,4 +186,4 @@ def test_many_small_units_are_found_each_with_its_share() -> None:
     shares = {"u1": 0.5, "u5": 0.2, "u9": 0.15, "u11": 0.1, "u12": 0.03, "u13": 0.02}
     world = World(size=40, alone=shares)
     found = world.found(shares)
-    assert {one.units[0]: one.taken_back for one in found.guilty} == pytest.approx({"u1": 0.5, "u5": 0.2, "u9": 0.15, "u11": 0.1}, abs=0.05)
+    assert {one.units[0]: one.share for one in found.guilty} == pytest.approx({"u1": 0.5, "u5": 0.2, "u9": 0.15, "u11": 0.1}, abs=0.05)

@@ -69,17 +69,17 @@ def test_a_feature_that_failed_is_not_known_to_call_nothing(tmp_path: Path) -> N
 
 def test_records_tell_what_a_benchmark_calls(tmp_path: Path) -> None:
     """On the same vLLM; records of another one, or without counts, say nothing."""
-    assert observed_calls.observed_calls(build(), SCENARIO, tmp_path) is None
+    assert observed_calls.observed_calls(observed_calls.tables_for(build(), tmp_path), SCENARIO) is None
     seen = record(counts={"": {"functions": {SWAP: [1, 1, 1, 0, 1], "numpy:copyto": [1, 1, 1, 0, 1]}}})
     keep_records(build(), [SCENARIO], [record(), seen], tmp_path)
-    found = observed_calls.observed_calls(build(), SCENARIO, tmp_path)
+    found = observed_calls.observed_calls(observed_calls.tables_for(build(), tmp_path), SCENARIO)
     assert found is not None
     assert (found.functions, found.exact) == (frozenset({SWAP}), True)
     assert found.any_of(["vllm.a:f", SWAP]) == (SWAP,)
     keep_records(build("another"), [SCENARIO], [seen], tmp_path)
-    assert observed_calls.observed_calls(build("another"), SCENARIO, tmp_path) is None
+    assert observed_calls.observed_calls(observed_calls.tables_for(build("another"), tmp_path), SCENARIO) is None
     other = dataclasses.replace(SCENARIO, workload=dataclasses.replace(SCENARIO.workload, parameters={"swaps": 77}))  # type: ignore[call-arg]
-    found = observed_calls.observed_calls(build(), other, tmp_path)
+    found = observed_calls.observed_calls(observed_calls.tables_for(build(), tmp_path), other)
     assert found is not None
     assert (found.functions, found.exact) == (frozenset({SWAP}), False), "other parameters may call more"
 
@@ -93,11 +93,11 @@ def test_what_ships_stands_in_for_a_vllm_that_nobody_counted(tmp_path: Path) -> 
         found = observed_calls.calls_of(tables, ["feature plain"])
         assert found is not None
         assert (found.functions, found.exact) == (frozenset({"vllm.a:g"}), exact)
-        rough = observed_calls.observed_calls(build(sources, device), SCENARIO, tmp_path)
+        rough = observed_calls.observed_calls(observed_calls.tables_for(build(sources, device), tmp_path), SCENARIO)
         assert rough is not None
         assert (rough.functions, rough.exact) == (frozenset({"vllm.a:f"}), False), "with whatever parameters it was measured"
     keep_records(build(), [SCENARIO], [record(counts={"": {"functions": {SWAP: []}}})], tmp_path)
-    found = observed_calls.observed_calls(build(), SCENARIO, tmp_path)
+    found = observed_calls.observed_calls(observed_calls.tables_for(build(), tmp_path), SCENARIO)
     assert found is not None
     assert found.functions == {SWAP}
 

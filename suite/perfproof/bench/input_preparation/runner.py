@@ -6,7 +6,6 @@ The methods that are measured belong to `GPUModelRunner`, which the CPU's runner
 from __future__ import annotations
 
 import functools
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -108,10 +107,5 @@ def _alone() -> None:
     """Makes this process the only one of its groups, as a worker of one device is."""
     from vllm.distributed import ensure_model_parallel_initialized, init_distributed_environment
 
-    folder = tempfile.TemporaryDirectory(prefix="perfproof-store-")
-    _kept.append(folder)
-    init_distributed_environment(1, 0, f"file://{Path(folder.name, 'store')}", 0, "gloo")
+    init_distributed_environment(1, 0, f"file://{Path(engine.lasting_folder('store'), 'store')}", 0, "gloo")
     ensure_model_parallel_initialized(1, 1)
-
-
-_kept: list[tempfile.TemporaryDirectory[str]] = []

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import shutil
-import tempfile
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -23,11 +22,11 @@ PATIENCE = 60.0
 
 
 @functools.cache
-def tokenizer_folder() -> tempfile.TemporaryDirectory[str]:
+def tokenizer_folder() -> str:
     """The tokenizer's files, and the model's configuration beside them, in a folder that stays as long as the process."""
-    folder = tempfile.TemporaryDirectory(prefix="perfproof-tokenizer-")
-    tokenizer().save_pretrained(folder.name)
-    shutil.copy(Path(engine.model_folder(), "config.json"), folder.name)
+    folder = engine.lasting_folder("tokenizer")
+    tokenizer().save_pretrained(folder)
+    shutil.copy(Path(engine.model_folder(), "config.json"), folder)
     return folder
 
 
@@ -40,7 +39,7 @@ class Grammars:
         from vllm.v1.request import Request
         from vllm.v1.structured_output import StructuredOutputManager
 
-        model = {"tokenizer": tokenizer_folder().name, "skip_tokenizer_init": False}
+        model = {"tokenizer": tokenizer_folder(), "skip_tokenizer_init": False}
         config = engine.vllm_config(max_num_seqs=parameters["requests"], max_model_len=1_024, model=model)
         processor = engine.input_processor(max_model_len=1_024, model=model)
         self.manager = StructuredOutputManager(config)

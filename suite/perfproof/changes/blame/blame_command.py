@@ -22,8 +22,8 @@ from perfproof.builds.prepare import prepare
 from perfproof.changes.blame import blame_words, guilty_units, suspects
 from perfproof.changes.blame.difference import Difference
 from perfproof.changes.blame.finding import Blame
-from perfproof.changes.blame.guilty_units import Blamed
 from perfproof.changes.blame.mixture_trials import CountedMixtures, Ends, measured_ends
+from perfproof.changes.blame.search import Found
 from perfproof.commands import record_verdicts
 from perfproof.executor import held
 from perfproof.model.base.errors import EXIT_INCONCLUSIVE, EXIT_PASS, CannotRun
@@ -163,7 +163,7 @@ def exercised(scenario: Scenario) -> tuple[str, ...]:
 
 
 def _taken_back(
-    blamed: Blamed, difference: Difference, ends: Ends, mixtures: CountedMixtures, measuring: Measuring
+    blamed: Found, difference: Difference, ends: Ends, mixtures: CountedMixtures, measuring: Measuring
 ) -> tuple[Path | None, str]:
     """The diff that takes the change back, and what the scenario says of the bad build with it."""
     if not blamed.back:

@@ -9,7 +9,7 @@ from perfproof.analysis.stats.number_format import count, counted, duration, per
 from perfproof.analysis.verdicts.exact_counts import judge_witness
 from perfproof.changes.blame.difference import HUNK, PIECE
 from perfproof.changes.blame.finding import Blame
-from perfproof.changes.blame.guilty_units import GuiltySet
+from perfproof.changes.blame.search import Guilty
 from perfproof.model.base.name_lists import few
 from perfproof.model.base.untrusted import line
 from perfproof.model.scenarios.metrics import metric as row_of
@@ -50,7 +50,7 @@ def sentences(found: Blame) -> Iterator[str]:
         yield "the search was ended before its end: the same command goes on from here"
 
 
-def _of_set(found: Blame, one: GuiltySet) -> Iterator[str]:
+def _of_set(found: Blame, one: Guilty) -> Iterator[str]:
     share = f"{_percent(one.share)} of the change" if one.share is not None else "the change"
     if len(one.units) > 1:
         yield f"{share}: {'together' if one.divided else 'one of these, which could not be tested apart'}:"
@@ -125,7 +125,7 @@ def document(found: Blame) -> dict[str, Any]:
     }
 
 
-def _entry(found: Blame, one: GuiltySet, unit: str, known: str | None) -> dict[str, Any]:
+def _entry(found: Blame, one: Guilty, unit: str, known: str | None) -> dict[str, Any]:
     path, _, function = unit.partition(PIECE)
     lines = found.lines.get(unit)
     hunks = [found.lines.get(hunk) for hunk in one.hunks if hunk.startswith(f"{unit}{HUNK}")]

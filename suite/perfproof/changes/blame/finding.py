@@ -1,4 +1,4 @@
-"""All that a blame found out, as it is told."""
+"""All that a blame found out."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from perfproof.changes.blame.guilty_units import Blamed
 from perfproof.changes.blame.mixture_trials import Tried
+from perfproof.changes.blame.search import Found
 from perfproof.changes.blame.suspects import FunctionShare
 from perfproof.model.history.upstream_notes import UpstreamChange
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Blame:
-    """All that is told: what changed, who is guilty, what was tried, the diff back (None where nothing was found), and what lies elsewhere.
+    """All that was found: what changed, who is guilty, what was tried, the diff back (None where there is none), and what lies elsewhere.
 
     `answer` is what the scenario's count says of the bad build with the diff back, `known` what upstream is known to have changed. `along`
     has for each guilty unit the others that are taken back with it, because it needs them or they call it: its share is that of them all.
@@ -24,7 +24,7 @@ class Blame:
     builds: tuple[str, str]
     metric: str
     values: tuple[float, float]
-    blamed: Blamed
+    blamed: Found
     lines: Mapping[str, tuple[int, int] | None]
     along: Mapping[str, tuple[str, ...]]
     shares: tuple[FunctionShare, ...]

@@ -38,17 +38,18 @@ class OutOfBudget(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Guilty:
-    """Units that bring a share of the change: one unit, or several that act together.
+    """Units that bring a share of the change: one unit, or several that act together; and the hunks of them that were found to matter.
 
-    `taken_back` is the share that goes away with them taken back (None: they were not needed on the bad build, only on the good one).
+    `share` is what goes away with them taken back (None: they were not needed on the bad build, only on the good one).
     `brought` is the share that they bring to the good build, None where that could not be tested. `divided` is False for a group whose
     parts could not be tested one without another.
     """
 
     units: tuple[str, ...]
-    taken_back: float | None
+    share: float | None
     brought: float | None
     divided: bool
+    hunks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,7 +111,7 @@ class _Search:
         back = self._back()
         share = self._known("back", back) or 0.0
         return Found(
-            guilty=tuple(sorted(self._guilty(share), key=lambda one: -abs(one.taken_back or one.brought or 0.0))),
+            guilty=tuple(sorted(self._guilty(share), key=lambda one: -abs(one.share or one.brought or 0.0))),
             back=back,
             share=share,
             brought=self._known("forth", back | self._partners),
@@ -350,7 +351,7 @@ class _Search:
 
     def _made(self, units: Units, taken_back: float | None, brought: float | None, undivided: bool) -> Guilty:
         ordered = tuple(sorted(units, key=lambda unit: self._order[unit]))
-        return Guilty(units=ordered, taken_back=taken_back, brought=brought, divided=not undivided)
+        return Guilty(units=ordered, share=taken_back, brought=brought, divided=not undivided)
 
     def _lost_without(self, every: Units, group: Units, share: float) -> float | None:
         value = self._known("back", every - group)

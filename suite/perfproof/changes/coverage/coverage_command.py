@@ -32,6 +32,7 @@ from perfproof.changes.observed.observed_calls import (
     calls_of,
     keep_calls,
     names_of_vllm,
+    table_of,
     tables_for,
     whatever,
 )
@@ -126,9 +127,7 @@ def observed(request: CoverageRequest, build: ReadyBuild, say: Say) -> tuple[Cal
         for subject in map(whatever, scenario.workload.observed_as)
         if subject not in calls and not record.reason.startswith("not in this version")
     ]
-    print_ = build.fingerprint
-    table = CallTable(version=print_.vllm_version, sources=print_.sources, device=print_.device or "cpu", calls=dict(sorted(calls.items())))
-    return table, list(dict.fromkeys(unseen))
+    return table_of(build, dict(sorted(calls.items()))), list(dict.fromkeys(unseen))
 
 
 def _of_engine(request: CoverageRequest, build: ReadyBuild, say: Say) -> tuple[dict[str, frozenset[str]], list[str]]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -53,12 +53,9 @@ class Observed:
         return tuple(name for name in functions if name in self.functions)
 
 
-def observed_calls(build: ReadyBuild, scenario: Scenario, builds: Path) -> Observed | None:
-    """What a scenario's trials call on a build; None where none of them was observed, or where they can't be.
-
-    `builds` is the folder of the builds.
-    """
-    tables, subjects = tables_for(build, builds), scenario.workload.observed_as
+def observed_calls(tables: Sequence[tuple[CallTable, bool]], scenario: Scenario) -> Observed | None:
+    """What a scenario's trials call by these tables (`tables_for`); None where none of them was observed, or where they can't be."""
+    subjects = scenario.workload.observed_as
     known = calls_of(tables, subjects)
     return known if known is not None and known.exact else _roughly(calls_of(tables, map(whatever, subjects))) or known
 
@@ -151,12 +148,15 @@ def keep_calls(build: ReadyBuild, seen: Mapping[str, frozenset[str]], builds: Pa
     with contextlib.suppress(OSError):
         file.parent.mkdir(parents=True, exist_ok=True)
         with FileLock(file.with_suffix(".lock"), timeout=WAIT):
-            print_ = build.fingerprint
-            known = _own_table(build, builds) or CallTable(
-                version=print_.vllm_version, sources=print_.sources, device=_device(build), calls={}
-            )
+            known = _own_table(build, builds) or table_of(build, {})
             if any(not names <= known.calls.get(subject, frozenset()) or subject not in known.calls for subject, names in seen.items()):
                 write_table(known.adding(seen), file)
+
+
+def table_of(build: ReadyBuild, calls: Mapping[str, frozenset[str]]) -> CallTable:
+    """A table of a build with these calls."""
+    print_ = build.fingerprint
+    return CallTable(version=print_.vllm_version, sources=print_.sources, device=_device(build), calls=calls)
 
 
 def _own_table(build: ReadyBuild, builds: Path) -> CallTable | None:

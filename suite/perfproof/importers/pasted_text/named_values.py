@@ -20,8 +20,8 @@ LONGEST_NAME = 80
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Value:
-    """One number of a line: what is measured ("" where a heading says it), its digits and unit, its side and run where the "
-    "line has them."""
+    """One number of a line or of an object: what is measured ("" where a heading says it), its digits and unit, its side and run where
+    these are there, else ""."""
 
     name: str
     digits: str

@@ -16,6 +16,7 @@ from typing import Any
 
 from perfproof.importers.pasted_text.cells import cell
 from perfproof.importers.pasted_text.clients.client_blocks import RUN_KEYS
+from perfproof.importers.pasted_text.named_values import Value
 from perfproof.importers.pasted_text.text_lines import Line
 from perfproof.model.base.number_range import is_number
 from perfproof.model.base.quantities import known
@@ -35,21 +36,10 @@ _SCORE = re.compile(r"^(?P<metric>[^,]+),(?P<filter>[^,]+)$")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Number:
-    """One number: what it is called, its digits, its unit, its side and its run, "" where the object does not say."""
-
-    name: str
-    digits: str
-    unit: str = ""
-    side: str = ""
-    run: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Structure:
     """The numbers and scores of an object, its own side ("" for none), and what was left out of it, in words."""
 
-    numbers: tuple[Number, ...]
+    numbers: tuple[Value, ...]
     scores: tuple[Total, ...]
     left_out: tuple[str, ...]
     number: int
@@ -86,7 +76,7 @@ def structure(lines: Sequence[Line], at: int) -> tuple[Structure, int] | None:
     if not named and isinstance(found, Mapping) and _one_run(found):
         return None
     leaves = list(_walk(found, start))
-    numbers = tuple(each for each in leaves if isinstance(each, Number))
+    numbers = tuple(each for each in leaves if isinstance(each, Value))
     scores = tuple(each for each in leaves if isinstance(each, Total))
     left = tuple(each for each in leaves if isinstance(each, str))
     if not numbers and not scores:
@@ -150,7 +140,7 @@ def _is_side(name: str) -> bool:
     return role(name) in ("baseline", "candidate") and len(name) <= 80
 
 
-def _walk(found: Any, place: _Place) -> Iterator[Number | Total | str]:
+def _walk(found: Any, place: _Place) -> Iterator[Value | Total | str]:
     if place.depth > DEEPEST:
         yield f"{'.'.join(place.keys)}: is nested too deeply"
     elif isinstance(found, Mapping):
@@ -158,12 +148,12 @@ def _walk(found: Any, place: _Place) -> Iterator[Number | Total | str]:
     elif isinstance(found, list | tuple):
         yield from _of_list(found, place)
     elif is_number(found):
-        yield Number(name=".".join(place.keys), digits=repr(found), unit=place.unit, side=place.side, run=place.run)
+        yield Value(name=".".join(place.keys), digits=repr(found), unit=place.unit, side=place.side, run=place.run)
     elif isinstance(found, str) and (one := cell(found)).kind == "value" and known(one.unit):
-        yield Number(name=".".join(place.keys), digits=one.digits, unit=one.unit, side=place.side, run=place.run)
+        yield Value(name=".".join(place.keys), digits=one.digits, unit=one.unit, side=place.side, run=place.run)
 
 
-def _of_object(found: Mapping[Any, Any], place: _Place) -> Iterator[Number | Total | str]:
+def _of_object(found: Mapping[Any, Any], place: _Place) -> Iterator[Value | Total | str]:
     if "results" in found and any(isinstance(each, Mapping) and _scores(each) for each in _values(found["results"])):
         found = {"results": found["results"]}
         place = place.below(keys=place.keys)
@@ -211,7 +201,7 @@ def _runs(key: str, found: Sequence[Any]) -> bool:
     return bool(found) and len(found) <= MOST_RUNS and all(map(is_number, found)) and not _OF_REQUESTS.match(key)
 
 
-def _of_list(found: Sequence[Any], place: _Place) -> Iterator[Number | Total | str]:
+def _of_list(found: Sequence[Any], place: _Place) -> Iterator[Value | Total | str]:
     key = place.keys[-1] if place.keys else ""
     if _runs(key, found):
         for run, value in enumerate(found, 1):
@@ -222,7 +212,7 @@ def _of_list(found: Sequence[Any], place: _Place) -> Iterator[Number | Total | s
         yield f"{key or 'a list'}: {len(found)} numbers, which are no runs"
 
 
-def _of_rows(rows: Sequence[Mapping[Any, Any]], place: _Place) -> Iterator[Number | Total | str]:
+def _of_rows(rows: Sequence[Mapping[Any, Any]], place: _Place) -> Iterator[Value | Total | str]:
     """The rows of a list: each of a side, of a metric, or a run of the side above; two without anything that tells them apart are sides."""
     sides = [_side_of(row) for row in rows]
     nameless = not any(sides) and not place.side and len(rows) == 2 and not any(_sides_inside(row) for row in rows)
