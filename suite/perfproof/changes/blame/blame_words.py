@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from perfproof.analysis.stats.number_format import count, counted, duration, percent
+from perfproof.analysis.stats.number_format import count, counted, duration, percent, quantity
 from perfproof.analysis.verdicts.exact_counts import judge_witness
 from perfproof.changes.blame.difference import HUNK, PIECE
 from perfproof.changes.blame.finding import Blame
 from perfproof.changes.blame.search import Guilty
 from perfproof.model.base.name_lists import few
 from perfproof.model.base.untrusted import line
+from perfproof.model.scenarios.metrics import is_timed
 from perfproof.model.scenarios.metrics import metric as row_of
 from perfproof.model.scenarios.scenario import COUNT_MARGIN
 
@@ -22,7 +23,8 @@ SHOWN = 8
 def change(metric: str, good: float, bad: float) -> str:
     """The change that is looked for, in words."""
     relative = f" ({percent(bad / good - 1)})" if good else ""
-    return f"{metric}: {counted(good, '')} to {counted(bad, '')}{relative}"
+    before, after = (quantity(each, row_of(metric).unit) if is_timed(metric) else counted(each, "") for each in (good, bad))
+    return f"{metric}: {before} to {after}{relative}"
 
 
 def answer(metric: str, good: float, value: float | None) -> str:
@@ -51,7 +53,7 @@ def sentences(found: Blame) -> Iterator[str]:
 
 
 def _of_set(found: Blame, one: Guilty) -> Iterator[str]:
-    share = f"{_percent(one.share)} of the change" if one.share is not None else "the change"
+    share = f"{_percent(one.share)} of the change{_interval(one)}" if one.share is not None else "the change"
     if len(one.units) > 1:
         yield f"{share}: {'together' if one.divided else 'one of these, which could not be tested apart'}:"
     for unit in one.units:
@@ -107,7 +109,9 @@ def document(found: Blame) -> dict[str, Any]:
                 "side": one.side,
                 "units": list(one.units),
                 "share": one.share,
+                "interval": None if one.interval is None else list(one.interval),
                 "value": one.value,
+                "blocks": one.blocks,
                 "why": one.why,
                 "seconds": round(one.seconds, 1),
             }
@@ -136,7 +140,7 @@ def _entry(found: Blame, one: Guilty, unit: str, known: str | None) -> dict[str,
         "lines": None if lines is None else list(lines),
         "hunks": [list(each) for each in hunks if each is not None],
         "share": one.share,
-        "interval": None if one.share is None else [one.share, one.share],
+        "interval": None if one.interval is None else list(one.interval),
         "along": list(found.along.get(unit, ())),
         "together": [other for other in one.units if other != unit],
         "brought": one.brought,
@@ -158,6 +162,13 @@ def _place(found: Blame, unit: str) -> str:
 def _lines(found: Blame, hunk: str) -> str:
     lines = found.lines.get(hunk)
     return "?" if lines is None else f"{lines[0]}" if lines[0] == lines[1] else f"{lines[0]} to {lines[1]}"
+
+
+def _interval(one: Guilty) -> str:
+    """The ends, where they are not the share itself."""
+    if one.interval is None or one.interval[0] == one.interval[1]:
+        return ""
+    return f" [{', '.join(f'{100 * end:.3g}' for end in one.interval)}]"
 
 
 def _percent(share: float) -> str:
