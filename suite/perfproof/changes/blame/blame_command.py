@@ -20,13 +20,15 @@ from rich.console import Console
 
 from perfproof.builds.install.ready_build import ReadyBuild
 from perfproof.builds.prepare import prepare
-from perfproof.changes.blame import blame_words, guilty_units, suspects
-from perfproof.changes.blame.difference import Difference
+from perfproof.changes.blame import blame_words, guilty_units, other_packages, suspects
+from perfproof.changes.blame.difference import HUNK, PIECE, Difference
 from perfproof.changes.blame.finding import Blame
 from perfproof.changes.blame.mixture_trials import CountedMixtures, Ends, Mixtures, Say, measured_ends
-from perfproof.changes.blame.search import Found, OutOfBudget, Units
+from perfproof.changes.blame.other_packages import PackagesFactor
+from perfproof.changes.blame.search import Found, Guilty, OutOfBudget, Units
 from perfproof.changes.blame.timed_mixtures import LEAST as LEAST_OF_TIMES
 from perfproof.changes.blame.timed_mixtures import Left, TimedMixtures, timed_metric, whole_change
+from perfproof.changes.blame.upstream_commits import Clone, Commit, clone_of
 from perfproof.commands import record_verdicts
 from perfproof.executor import held
 from perfproof.model.base.errors import EXIT_INCONCLUSIVE, EXIT_PASS, CannotRun
@@ -46,7 +48,7 @@ from perfproof.tracking.released_scenario import NamedBuild, OpenRunners, alone,
 class BlameRequest:
     """A scenario and two builds; the metric (None: the first count that differs, else a time), the smallest share of the change that is
     looked for (None: the usual one), the minutes that it may take (None: as many as it needs), where things lie, and how a run of times
-    starts (None: at once)."""
+    starts (None: at once). `clone` names the commits that changed guilty lines, between two `commits` (None: the tags of the versions)."""
 
     scenario: Scenario
     good: NamedBuild
@@ -61,6 +63,8 @@ class BlameRequest:
     as_json: bool
     seed: int = 0
     start: Start | None = None
+    clone: Path | None = None
+    commits: tuple[str, str] | None = None
 
 
 def perform(request: BlameRequest, console: Console | None = None, runners: OpenRunners | None = None) -> int:
@@ -106,7 +110,7 @@ def _found(
     say: Callable[[str], None],
     left: Callable[[], float | None],
 ) -> Blame:
-    scenario = shortened(request.scenario, request.metric)
+    scenario, clone = shortened(request.scenario, request.metric), _clone(request, ready)
     say(f"counting {request.good.word} and {request.bad.word}: {scenario.name}")
     records = measured_ends(scenario, request.good, request.bad, measuring)
     ends = Ends(good=request.good, bad=request.bad, records=records, metric=_metric(request, scenario, records, say))
@@ -118,6 +122,7 @@ def _found(
     say(blame_words.change(ends.metric, *search.values))
     blamed = search.find(suspicion)
     blamed = dataclasses.replace(blamed, guilty=tuple(search.mixtures.measured(one, blamed.support) for one in blamed.guilty))
+    lines = {unit: difference.lines_of(unit) for one in blamed.guilty for unit in (*one.units, *one.hunks)}
     diff_back, answer = _taken_back(blamed, difference, search, measuring)
     return Blame(
         scenario=scenario.name,
@@ -125,14 +130,16 @@ def _found(
         metric=ends.metric,
         values=search.values,
         blamed=blamed,
-        lines={unit: difference.lines_of(unit) for one in blamed.guilty for unit in (*one.units, *one.hunks)},
+        lines=lines,
         along={unit: tuple(difference.brought_along("back", unit)) for one in blamed.guilty for unit in one.units},
         shares=tuple(shares),
         tried=search.mixtures.tried,
         diff_back=diff_back,
         answer=answer,
+        packages=_packages(blamed, request.good, ready, search.mixtures, say),
         elsewhere=tuple(_elsewhere(ready["good"], ready["bad"])),
         known=tuple(_known(request, ready, scenario.name, ends.metric)),
+        commits={} if clone is None else {unit: _commits(clone, one, unit, lines) for one in blamed.guilty for unit in one.units},
         seconds=sum(one.took for one in records.values()) + sum(one.seconds for one in search.mixtures.tried),
     )
 
@@ -238,6 +245,24 @@ def _taken_back(blamed: Found, difference: Difference, search: _Search, measurin
         return file, "not measured: the budget is spent"
 
 
+def _packages(blamed: Found, good: NamedBuild, ready: Mapping[str, ReadyBuild], mixtures: Mixtures, say: Say) -> PackagesFactor | None:
+    """What the bad build's packages do beside the good one's vLLM, where vLLM's Python does not bring the whole change; None where it
+    does, or no package differs."""
+    requirements = other_packages.differing(*(ready[which].fingerprint.packages for which in ("good", "bad")))
+    if not requirements or (blamed.reach is not None and abs(1 - blamed.reach) < guilty_units.LEAST):
+        return None
+    lost = partial(PackagesFactor, packages=tuple(requirements), share=None, interval=None)
+    build = other_packages.beside(good, requirements)
+    if build is None:
+        return lost(why=f"nothing is installed into {good.word}: make an environment of it with them, and name that as --bad")
+    say(f"trying {build.word}")
+    try:
+        one = mixtures.whole(build, "packages")
+    except OutOfBudget:
+        return lost(why="the budget is spent")
+    return PackagesFactor(packages=tuple(requirements), share=one.share, interval=one.interval, why=one.why)
+
+
 def _elsewhere(good: ReadyBuild, bad: ReadyBuild) -> list[str]:
     """What differs beside vLLM's Python, in words: it can be taken whole only."""
     found = []
@@ -253,6 +278,22 @@ def _elsewhere(good: ReadyBuild, bad: ReadyBuild) -> list[str]:
         if own.packages.get(name) != other.packages.get(name)
     ]
     return found
+
+
+def _clone(request: BlameRequest, ready: Mapping[str, ReadyBuild]) -> Clone | None:
+    """The clone that names commits, if there is one. Raises `BadInput` where it lacks a build's version."""
+    if request.clone is None:
+        return None
+    if request.commits is not None:
+        return Clone(folder=request.clone, good=request.commits[0], bad=request.commits[1])
+    good, bad = (ready[which].fingerprint.vllm_version for which in ("good", "bad"))
+    return clone_of(request.clone, (good, bad))
+
+
+def _commits(clone: Clone, one: Guilty, unit: str, lines: Mapping[str, tuple[int, int] | None]) -> tuple[Commit, ...]:
+    """The commits that changed a unit's lines: those of its hunks, where these were found."""
+    spans = [lines[hunk] for hunk in one.hunks if hunk.startswith(f"{unit}{HUNK}")] or [lines[unit]]
+    return clone.changing(unit.partition(PIECE)[0], [span for span in spans if span is not None])
 
 
 def _known(request: BlameRequest, ready: dict[str, ReadyBuild], scenario: str, metric: str) -> list[UpstreamChange]:

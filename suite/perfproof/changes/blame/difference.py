@@ -209,20 +209,22 @@ class _Mix:
                 self._take_callers(name)
 
     def _take_callers(self, name: str) -> None:
-        """The functions that differ and call one by name whose parameters are others: they pass what only their own build takes."""
+        """The functions that call one whose parameters differ, and call it in another way: they pass what only their own build takes."""
         called = called_by(name)
         for path in self._of.near:
             base, other = self._sides(path)
             theirs = other.by_name
             for piece in base.pieces:
                 there = theirs.get(piece.name)
-                if piece.kind == "function" and there is not None and called in piece.uses and not piece.does_as(there):
+                if piece.kind == "function" and there is not None and piece.calls(called) != there.calls(called):
                     self._take_piece(path, piece.name)
 
     def _support(self, path: str, piece: Piece) -> None:
         """What a piece of the other build uses and the base's file does not have."""
         base, other = self._sides(path)
         own, theirs, uses = base.by_name, other.by_name, piece.uses
+        there = own.get(piece.name)
+        fresh = uses - there.uses if there is not None else uses
         for name in uses & (other.defined - base.defined):
             if name in other.imports:
                 self._imports.setdefault(path, set()).add(name)
@@ -230,13 +232,16 @@ class _Mix:
                     self._need_of(module, wanted)
         for one in theirs.values():
             lacking = one.name not in own and one.kind != "import"
-            if lacking and ((one.defines & uses and not one.scope) or (one.scope and one.name.rpartition(".")[2] in uses)):
+            if lacking and (
+                (one.defines & (uses - base.defined) and not one.scope) or (one.scope and one.name.rpartition(".")[2] in fresh)
+            ):
                 self._take_piece(path, one.name)
         for module, wanted in (one for node in piece.nodes for one in _imports_in(node, path)):
             self._need_of(module, wanted)
         for called in uses & self._of.resigned().keys():
-            for where, name in self._of.resigned()[called]:
-                self._take_piece(where, name)
+            if there is None or there.calls(called) != piece.calls(called):
+                for where, name in self._of.resigned()[called]:
+                    self._take_piece(where, name)
 
     def _need_of(self, module: str, name: str) -> None:
         """A name of a module that something imports, where the base does not have it there."""

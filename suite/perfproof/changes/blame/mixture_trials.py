@@ -121,6 +121,12 @@ class Mixtures(ABC):
             self._say(f"  {told(one)}")
         return self._answer(one)
 
+    def whole(self, build: NamedBuild, folder: str) -> Tried:
+        """What another build than a mixture says of the change, against the good one. Raises `OutOfBudget`."""
+        if self._left() == 0:
+            raise OutOfBudget
+        return self._on("forth", (), build, folder)
+
     def told(self, side: Side, units: Units) -> Tried | None:
         """What a mixture said; None where it was not asked."""
         mixture = self._difference.mixture(side, units)
@@ -141,14 +147,18 @@ class Mixtures(ABC):
         return self._ends.bad if side == "back" else self._ends.good
 
     def _tried(self, side: Side, units: Units, mixture: Mixture, name: str) -> Tried:
-        ordered, began = tuple(sorted(units)), time.monotonic()
-        lost = partial(Tried, side=side, units=ordered, share=None, value=None)
+        ordered = tuple(sorted(units))
         if mixture.fault:
-            return lost(why=mixture.fault, seconds=0.0)
+            return Tried(side=side, units=ordered, share=None, value=None, why=mixture.fault, seconds=0.0)
+        return self._on(side, ordered, self.build(side, mixture, name), f"{side}-{name}")
+
+    def _on(self, side: Side, units: tuple[str, ...], build: NamedBuild, name: str) -> Tried:
+        began = time.monotonic()
         try:
-            found = self._measured(side, ordered, self.build(side, mixture, name), f"{side}-{name}")
+            found = self._measured(side, units, build, name)
         except PerfproofError as error:
-            return lost(why=first_line(str(error)), seconds=time.monotonic() - began)
+            why, took = first_line(str(error)), time.monotonic() - began
+            return Tried(side=side, units=units, share=None, value=None, why=why, seconds=took)
         return dataclasses.replace(found, seconds=max(found.seconds, time.monotonic() - began))
 
     @abstractmethod

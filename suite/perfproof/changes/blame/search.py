@@ -124,6 +124,8 @@ class _Search:
     def _where(self) -> tuple[Units, float | None]:
         """The first tiers that together take the whole change back; else those that take most of it, else all, which nobody could test:
         where the most suspicious ones don't run, more of them hardly will."""
+        if not self._order:
+            return NONE, 0.0
         best: tuple[Units, float | None] = (frozenset(self._order), None)
         reached, lost = NONE, 0
         for tier in self._tiers:
