@@ -99,7 +99,7 @@ def written(name: str, lines: Iterator[str]) -> None:
 
 def test_the_table_of_releases_is_what_the_records_say() -> None:
     """Each question with its answer; its diff back lies beside its record."""
-    written("of releases", of_releases())
+    written("releases", of_releases())
     for file in RECORDS.glob("*/blame.json"):
         assert (file.parent / "back.diff").is_file() is (json.loads(file.read_text())["diff_back"] is not None)
 

@@ -113,7 +113,8 @@ def _pieces_of(difference: Difference) -> Callable[[str], list[str]]:
 
 
 def _narrowed(blamed: Found, unit: str, parts: Sequence[str], ask: Ask, trials: Callable[[], int], least: float, hunks: int) -> Found:
-    """The same with only those parts of a unit that are needed to take as much back."""
+    """The same with only those parts of a unit that are needed to take as much back; where that takes too many trials, with the fewest
+    parts that were found by then, of which none is named."""
     if len(parts) < 2 or unit in blamed.support:
         return blamed
     others = blamed.back - {unit}
@@ -121,7 +122,7 @@ def _narrowed(blamed: Found, unit: str, parts: Sequence[str], ask: Ask, trials: 
     low = floor if floor is not None else 0.0
     if abs(blamed.share - low) < least:
         return blamed  # it is there for others to run
-    before = trials()
+    before, enough = trials(), list[Units]()
 
     def within(side: Side, taken: Units) -> float | None:
         if taken == frozenset(parts):
@@ -129,12 +130,17 @@ def _narrowed(blamed: Found, unit: str, parts: Sequence[str], ask: Ask, trials: 
         if HUNK in parts[0] and trials() - before >= hunks:
             raise _Enough
         value = ask(side, others | taken)
-        return None if value is None else (value - low) / (blamed.share - low)
+        if value is None:
+            return None
+        share = (value - low) / (blamed.share - low)
+        if abs(share - 1) < least:
+            enough.append(taken)
+        return share
 
     try:
         inner = search([parts], {}, within, least=least, check=False)
     except _Enough:
-        return blamed
+        return dataclasses.replace(blamed, back=others | min(enough, key=len)) if enough else blamed
     if not inner.complete:
         raise OutOfBudget
     if not inner.back or inner.back == frozenset(parts) or abs(inner.share - 1) >= least:
