@@ -21,14 +21,13 @@ from rich.console import Console
 from perfproof.builds.install.ready_build import ReadyBuild
 from perfproof.builds.prepare import prepare
 from perfproof.changes.blame import blame_words, guilty_units, other_packages, suspects
-from perfproof.changes.blame.difference import HUNK, PIECE, Difference
+from perfproof.changes.blame.difference import Difference
 from perfproof.changes.blame.finding import Blame
 from perfproof.changes.blame.mixture_trials import CountedMixtures, Ends, Mixtures, Say, measured_ends
-from perfproof.changes.blame.other_packages import PackagesFactor
-from perfproof.changes.blame.search import Found, Guilty, OutOfBudget, Units
+from perfproof.changes.blame.search import Found, OutOfBudget, Units
 from perfproof.changes.blame.timed_mixtures import LEAST as LEAST_OF_TIMES
 from perfproof.changes.blame.timed_mixtures import Left, TimedMixtures, timed_metric, whole_change
-from perfproof.changes.blame.upstream_commits import Clone, Commit, clone_of
+from perfproof.changes.blame.upstream_commits import Clone, clone_of
 from perfproof.commands import record_verdicts
 from perfproof.executor import held
 from perfproof.model.base.errors import EXIT_INCONCLUSIVE, EXIT_PASS, CannotRun
@@ -136,10 +135,10 @@ def _found(
         tried=search.mixtures.tried,
         diff_back=diff_back,
         answer=answer,
-        packages=_packages(blamed, request.good, ready, search.mixtures, say),
-        elsewhere=tuple(_elsewhere(ready["good"], ready["bad"])),
+        packages=other_packages.factor(blamed, search.least, request.good, ready, search.mixtures, say),
+        elsewhere=tuple(other_packages.elsewhere(ready["good"], ready["bad"])),
         known=tuple(_known(request, ready, scenario.name, ends.metric)),
-        commits={} if clone is None else {unit: _commits(clone, one, unit, lines) for one in blamed.guilty for unit in one.units},
+        commits={} if clone is None else {unit: clone.behind(one, unit, lines) for one in blamed.guilty for unit in one.units},
         seconds=sum(one.took for one in records.values()) + sum(one.seconds for one in search.mixtures.tried),
     )
 
@@ -162,10 +161,11 @@ def _metric(request: BlameRequest, scenario: Scenario, records: Mapping[str, Rec
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Search:
-    """How a change is looked for: the values of both builds, what answers for mixtures, the search, and what the scenario says of a diff
-    back that these units make, laid over the bad build."""
+    """How a change is looked for: the values of both builds, the smallest share that matters, what answers for mixtures, the search, and
+    what the scenario says of the bad build with units taken back."""
 
     values: tuple[float, float]
+    least: float
     mixtures: Mixtures
     find: Callable[[Mapping[str, float]], Found]
     answer: Callable[[Units], str]
@@ -183,6 +183,7 @@ def _by_counts(
 
     return _Search(
         values=(good, ends.value("bad")),
+        least=least,
         mixtures=mixtures,
         find=lambda suspicion: guilty_units.find(difference, suspicion, mixtures.ask, lambda: mixtures.trials, say, least=least),
         answer=answer,
@@ -195,14 +196,14 @@ def _by_times(
     say(f"measuring {ends.metric} of both builds, in pairs")
     measuring = dataclasses.replace(measuring, start=request.start)
     whole = whole_change(request.scenario, request.good, request.bad, ends.metric, measuring, left)
-    mixtures = TimedMixtures(request.scenario, ends, whole, difference, measuring, say, left)
+    mixtures, least = TimedMixtures(request.scenario, ends, whole, difference, measuring, say, left), request.least or LEAST_OF_TIMES
 
     def find(suspicion: Mapping[str, float]) -> Found:
         return guilty_units.find_roughly_first(
-            difference, suspicion, mixtures.to, mixtures.differs, lambda: mixtures.trials, say, least=request.least or LEAST_OF_TIMES
+            difference, suspicion, mixtures.to, mixtures.differs, lambda: mixtures.trials, say, least=least
         )
 
-    return _Search(values=whole.values, mixtures=mixtures, find=find, answer=mixtures.verdict)
+    return _Search(values=whole.values, least=least, mixtures=mixtures, find=find, answer=mixtures.verdict)
 
 
 def _ready(request: BlameRequest, build: NamedBuild, say: Callable[[str], None]) -> ReadyBuild:
@@ -245,41 +246,6 @@ def _taken_back(blamed: Found, difference: Difference, search: _Search, measurin
         return file, "not measured: the budget is spent"
 
 
-def _packages(blamed: Found, good: NamedBuild, ready: Mapping[str, ReadyBuild], mixtures: Mixtures, say: Say) -> PackagesFactor | None:
-    """What the bad build's packages do beside the good one's vLLM, where vLLM's Python does not bring the whole change; None where it
-    does, or no package differs."""
-    requirements = other_packages.differing(*(ready[which].fingerprint.packages for which in ("good", "bad")))
-    if not requirements or (blamed.reach is not None and abs(1 - blamed.reach) < guilty_units.LEAST):
-        return None
-    lost = partial(PackagesFactor, packages=tuple(requirements), share=None, interval=None)
-    build = other_packages.beside(good, requirements)
-    if build is None:
-        return lost(why=f"nothing is installed into {good.word}: make an environment of it with them, and name that as --bad")
-    say(f"trying {build.word}")
-    try:
-        one = mixtures.whole(build, "packages")
-    except OutOfBudget:
-        return lost(why="the budget is spent")
-    return PackagesFactor(packages=tuple(requirements), share=one.share, interval=one.interval, why=one.why)
-
-
-def _elsewhere(good: ReadyBuild, bad: ReadyBuild) -> list[str]:
-    """What differs beside vLLM's Python, in words: it can be taken whole only."""
-    found = []
-    own, other = good.fingerprint, bad.fingerprint
-    if own.python != other.python:
-        found.append(f"Python {own.python} and {other.python}")
-    if own.vllm_version != other.vllm_version:
-        found.append(f"the compiled code of vLLM {own.vllm_version} and {other.vllm_version}")
-    names = [name for name in sorted({*own.packages, *other.packages}) if not name.startswith("vllm")]
-    found += [
-        f"{name} {own.packages.get(name, '–')} and {other.packages.get(name, '–')}"
-        for name in names
-        if own.packages.get(name) != other.packages.get(name)
-    ]
-    return found
-
-
 def _clone(request: BlameRequest, ready: Mapping[str, ReadyBuild]) -> Clone | None:
     """The clone that names commits, if there is one. Raises `BadInput` where it lacks a build's version."""
     if request.clone is None:
@@ -288,12 +254,6 @@ def _clone(request: BlameRequest, ready: Mapping[str, ReadyBuild]) -> Clone | No
         return Clone(folder=request.clone, good=request.commits[0], bad=request.commits[1])
     good, bad = (ready[which].fingerprint.vllm_version for which in ("good", "bad"))
     return clone_of(request.clone, (good, bad))
-
-
-def _commits(clone: Clone, one: Guilty, unit: str, lines: Mapping[str, tuple[int, int] | None]) -> tuple[Commit, ...]:
-    """The commits that changed a unit's lines: those of its hunks, where these were found."""
-    spans = [lines[hunk] for hunk in one.hunks if hunk.startswith(f"{unit}{HUNK}")] or [lines[unit]]
-    return clone.changing(unit.partition(PIECE)[0], [span for span in spans if span is not None])
 
 
 def _known(request: BlameRequest, ready: dict[str, ReadyBuild], scenario: str, metric: str) -> list[UpstreamChange]:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from perfproof.builds.overlays import git_changes
+from perfproof.changes.blame.difference import HUNK, PIECE
+from perfproof.changes.blame.search import Guilty
 
 MOST = 5
 """Commits of a unit that are told, at most: the newest."""
@@ -31,10 +33,13 @@ class Clone:
     good: str
     bad: str
 
-    def changing(self, path: str, spans: Sequence[tuple[int, int]]) -> tuple[Commit, ...]:
-        """The commits after the good build's that changed these lines of the bad build's file, the newest first."""
-        lines = git_changes.commits_of_lines(str(self.folder), self.good, self.bad, path, spans)
-        return tuple(_commit(line) for line in lines[:MOST])
+    def behind(self, one: Guilty, unit: str, lines: Mapping[str, tuple[int, int] | None]) -> tuple[Commit, ...]:
+        """The commits after the good build's that changed the lines of a unit in the bad one, the newest first: those of its hunks, where
+        these were found."""
+        spans = [lines[hunk] for hunk in one.hunks if hunk.startswith(f"{unit}{HUNK}")] or [lines[unit]]
+        there = [span for span in spans if span is not None]
+        found = git_changes.commits_of_lines(str(self.folder), self.good, self.bad, unit.partition(PIECE)[0], there)
+        return tuple(_commit(line) for line in found[:MOST])
 
 
 def clone_of(folder: Path, versions: tuple[str, str]) -> Clone:
