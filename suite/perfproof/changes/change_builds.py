@@ -6,6 +6,7 @@ The documents of both builds are as a scenario file would hold them. A scenario 
 from __future__ import annotations
 
 import dataclasses
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -75,10 +76,23 @@ def blame_notes(change: Change, more_work: str, rulings: Sequence[Ruling]) -> It
         yield _blame_note(change, worse.scenario, worse.metric)
 
 
-def _blame_note(change: Change, scenario: str, metric: str) -> str:
+def _blame_note(change: Change, scenario: str, name: str) -> str:
+    build = build_word(change)
     if change.diff is not None:
-        return blame_offer(scenario, change.build, f"{change.build}+{change.diff}", metric)
-    return blame_offer(scenario, str(change.base), str(change.ref), metric, clone=[str(change.repo), change.build, str(change.base)])
+        return blame_offer(scenario, build, f"{build}+{shown(change.diff)}", name)
+    clone = [shown(change.repo) if change.repo else "", build, str(change.base)]
+    return blame_offer(scenario, str(change.base), str(change.ref), name, clone=clone)
+
+
+def build_word(change: Change) -> str:
+    """The base as anybody may type it: an interpreter's path is the user's own."""
+    return change.build if "/" not in change.build else "path/to/python"
+
+
+def shown(path: Path) -> str:
+    """A path relative to the working folder if it lies below it, else its name alone: the rest may name a home folder."""
+    whole, here = Path(os.path.abspath(path)), Path.cwd()
+    return str(whole.relative_to(here)) if whole.is_relative_to(here) and whole != here else whole.name
 
 
 def _of_mixtures(name: str) -> bool:

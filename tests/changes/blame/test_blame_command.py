@@ -68,6 +68,10 @@ BAD = (
 )
 
 
+class Killed(BaseException):
+    """What a kill is to a test."""
+
+
 @dataclasses.dataclass
 class Place:
     """An interpreter with a stand-in for vLLM, runners on it, and the next runner's last trial (None: all of them)."""
@@ -80,11 +84,13 @@ class Place:
     @contextlib.contextmanager
     def runners(self, plan: Plan, results: Path) -> Iterator[Callable[[Scenario], Runner]]:
         package = self.folder / "perfproof"
-        bench = Bench(name="costs", file=package / "bench" / "costs.py", parameters={}, exercises=(), witnesses=("bytes_per_swap",))
+        bench = Bench(
+            name="swap_states", file=package / "bench" / "swap_states.py", parameters={}, exercises=(), witnesses=("bytes_per_swap",)
+        )
         ready = {build.key: prepare(build, self.folder / "builds", lambda _: None, package) for build in plan.builds()}
-        runner = MicroRunner(ready, results / "logs", seed=plan.seed, benches=["costs"], bench_of=lambda _: bench)
+        runner = MicroRunner(ready, results / "logs", seed=plan.seed, benches=["swap_states"], bench_of=lambda _: bench)
         if self.ran == self.most:
-            raise KeyboardInterrupt
+            raise Killed
         self.ran += 1
         try:
             yield lambda _: runner
@@ -106,7 +112,7 @@ class Place:
 def place(tmp_path_factory: pytest.TempPathFactory) -> Place:
     folder = tmp_path_factory.mktemp("blame")
     package = toy.package(folder / "perfproof")
-    (package / "bench" / "costs.py").write_text(BENCH)
+    (package / "bench" / "swap_states.py").write_text(BENCH)
     return Place(folder=folder, python=interpreter(folder / "good"))
 
 
@@ -120,7 +126,7 @@ def interpreter(folder: Path, *, torch: str = "") -> Path:
 
 
 def asked(place: Place, folder: Path, bad: str, **changes: Any) -> BlameRequest:
-    made = scenario(workload={"kind": "micro", "bench": "costs"})
+    made = scenario(workload={"kind": "micro", "bench": "swap_states"})
     request = BlameRequest(
         scenario=made,
         good=named_build(str(place.python), Path.cwd()),
@@ -155,7 +161,7 @@ def test_a_killed_search_goes_on_around_mixtures_that_crash(
     """Two functions that only run together crash one without the other; the guilty ones have their shares, and no trial runs twice."""
     request = asked(place, tmp_path, bad, report=tmp_path / "page.html")
     place.most, place.ran = 4, 0
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(Killed):
         perform(request, runners=place.runners)
     place.most, place.ran = None, 0
     code, found = told(request, place, capsys)
