@@ -123,6 +123,25 @@ def test_a_function_whose_parameters_changed_goes_with_those_that_call_it(tmp_pa
         assert made.brought_along("back", unit) == [besides]
 
 
+def test_a_field_goes_with_those_that_make_its_class(tmp_path: Path) -> None:
+    """A constructor that is made of fields takes what they are: one of them alone, or the call alone, would not run. A class with a
+    constructor of its own takes nothing along."""
+    texts = {
+        "good": "@dataclass\nclass A:\n    one: int\n    two: int\n\n\n"
+        "def make():\n    return A(one=1, two=2)\n\n\ndef other():\n    return 3\n",
+        "bad": "@dataclass\nclass A:\n    one: int\n\n\ndef make():\n    return A(one=1)\n\n\ndef other():\n    return 4\n",
+    }
+    for name, text in texts.items():
+        (tmp_path / name / "vllm").mkdir(parents=True)
+        (tmp_path / name / "vllm" / "a.py").write_text(text)
+    made = Difference(tmp_path / "good", tmp_path / "bad")
+    made.tiers({"vllm.a:make": 1.0})
+    for unit, besides in (("vllm/a.py:A.two", "vllm/a.py:make"), ("vllm/a.py:make", "vllm/a.py:A.two")):
+        assert made.mixture("back", frozenset([unit])).files["vllm/a.py"] == texts["good"].replace("return 3", "return 4")
+        assert made.mixture("forth", frozenset([unit])).files["vllm/a.py"] == texts["bad"].replace("return 4", "return 3")
+        assert made.brought_along("back", unit) == [besides]
+
+
 def test_a_method_comes_along_only_where_it_is_newly_called(tmp_path: Path) -> None:
     """What both builds call without the base having it in that file lies elsewhere; a method that only the other build calls is needed."""
     texts = {
