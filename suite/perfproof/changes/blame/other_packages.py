@@ -73,8 +73,6 @@ def elsewhere(good: ReadyBuild, bad: ReadyBuild) -> list[str]:
     if own.vllm_version != other.vllm_version:
         found.append(f"the compiled code of vLLM {own.vllm_version} and {other.vllm_version}")
     names = [name for name in sorted({*own.packages, *other.packages}) if not name.startswith("vllm")]
-    if "torch" not in names and own.torch_version != other.torch_version:
-        found.append(f"PyTorch {own.torch_version} and {other.torch_version}")
     found += [
         f"{name} {own.packages.get(name, '–')} and {other.packages.get(name, '–')}"
         for name in names
