@@ -6,7 +6,7 @@ calls them, work. In every second pair one file gains two statements of which th
 mixtures crash. Which they are is drawn by a seed. The same command goes on with the pairs that are not in FILE yet; a line there has what
 was planted, what was named, and how many mixtures that took.
 
-`--times` plants what no count shows: both builds run the same instructions, and in the bad one a C function has more to do, a tenth of a
+`--times` plants what no count shows: both builds run the same instructions, and in the bad one a C function has more to do, `--effect` of a
 round in all. Trials are taken on a busy machine too; a line has its load.
 """
 
@@ -52,7 +52,7 @@ profiles: {{quick: {{blocks: 6}}}}
 """
 KINDS = ("one", "two alone", "two together")
 EFFECT, ELEMENT = 0.1, 1.2e-8
-"""The part of a round's time that is planted, and the seconds that a sum takes for a number, on an ordinary machine."""
+"""The part of a round's time that is planted unless said otherwise, and the seconds that a sum takes for a number, on an ordinary machine."""
 TURNS = 40_000
 """Turns of a planted loop in a round, at least: what a condition costs beside them is below the share that is looked for."""
 MOST_CALLS = 200
@@ -96,9 +96,9 @@ def places(root: Path, paths: Sequence[str]) -> Iterator[Place]:
                 yield Place(unit=f"{path}:{name}", path=path, line=body[0].lineno, indent=" " * body[0].col_offset)
 
 
-def drawn(seed: int, root: Path, ran: Mapping[str, int], round_time: float | None = None) -> tuple[Pair, str, str]:
+def drawn(seed: int, root: Path, ran: Mapping[str, int], extra: float | None = None) -> tuple[Pair, str, str]:
     """A pair, and the diffs of its good and of its bad build. `ran` has the functions (`module:Qual.name`) that run in a counted round,
-    with their calls; with the time of a round the change is one of times."""
+    with their calls; with `extra` seconds a round the change is one of times."""
     rng = random.Random(seed)
     modules = {name.partition(":")[0] for name in ran}
     every = sorted(str(path.relative_to(root)) for path in (root / "vllm" / "v1").rglob("*.py"))
@@ -111,7 +111,7 @@ def drawn(seed: int, root: Path, ran: Mapping[str, int], round_time: float | Non
     others = [place for place in there if place.unit not in {one.unit for one in guilty}]
     innocent = rng.sample(others, min(units - len(guilty), len(others)))
     where = [(one.indent, calls[one.unit]) for one in guilty]
-    before, after = ([""] * len(guilty), planted(kind, where, rng)) if round_time is None else slower(kind, where, round_time, rng)
+    before, after = ([""] * len(guilty), planted(kind, where, rng)) if extra is None else slower(kind, where, extra, rng)
     texts = dict(zip([one.unit for one in guilty], after, strict=True))
     for number, place in enumerate(innocent):
         work = f" = sum(range({rng.randrange(1_000)}))" if not calls[place.unit] else ""
@@ -145,9 +145,9 @@ def planted(kind: str, where: Sequence[tuple[str, int]], rng: random.Random) -> 
     return [f'{first}__import__("builtins").{flag} = True\n', looks]
 
 
-def slower(kind: str, where: Sequence[tuple[str, int]], round_time: float, rng: random.Random) -> tuple[list[str], list[str]]:
+def slower(kind: str, where: Sequence[tuple[str, int]], extra: float, rng: random.Random) -> tuple[list[str], list[str]]:
     """The statements of the good build and those of the bad one: the same instructions, in the bad one of a longer sum."""
-    whole = [int(EFFECT * round_time / calls / ELEMENT) for _, calls in where]
+    whole = [int(extra / calls / ELEMENT) for _, calls in where]
     if kind != "two together":
         shares = [1.0] if kind == "one" else [0.5, 0.5]
         numbers = [int(share * number) for share, number in zip(shares, whole, strict=True)]
@@ -230,6 +230,7 @@ def main() -> None:
     options.add_argument("--out", type=Path, default=Path("results/blame/planted.jsonl"))
     options.add_argument("--work", type=Path, help="where trials and diffs lie (default: a folder that goes)")
     options.add_argument("--times", action="store_true", help="plant what no count shows")
+    options.add_argument("--effect", type=float, default=EFFECT, help="with --times, the part of a round's time (default %(default)s)")
     options.add_argument("--pairs", type=int, default=PAIRS)
     options.add_argument("--seed", type=int, default=SEED)
     asked = options.parse_args()
@@ -247,7 +248,7 @@ def main() -> None:
         for seed in [asked.seed * 1_000 + number for number in range(asked.pairs)]:
             if seed in there:
                 continue
-            pair, *texts = drawn(seed, root, ran, round_time if asked.times else None)
+            pair, *texts = drawn(seed, root, ran, asked.effect * round_time if asked.times else None)
             builds = [base, base]
             for place, (which, text) in enumerate(zip(("good", "bad"), texts, strict=True)):
                 if text:
