@@ -52,7 +52,7 @@ profiles: {{quick: {{blocks: 6}}}}
 """
 KINDS = ("one", "two alone", "two together")
 EFFECT, ELEMENT = 0.1, 1.2e-8
-"""The part of a round's time that is planted unless said otherwise, and the seconds that a sum takes for a number, on an ordinary machine."""
+"""The part of a round's time that is planted by default, and the seconds that a sum takes for a number on an ordinary machine."""
 TURNS = 40_000
 """Turns of a planted loop in a round, at least: what a condition costs beside them is below the share that is looked for."""
 MOST_CALLS = 200
