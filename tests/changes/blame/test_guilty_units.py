@@ -79,6 +79,27 @@ def test_a_file_of_which_nothing_ran_is_narrowed_to_its_function(difference: Dif
     assert [difference.lines_of(hunk) for hunk in one.hunks] == [(9, 9)]
 
 
+def test_functions_of_a_file_that_act_alone_have_their_own_shares(tmp_path: Path) -> None:
+    """Nothing points at the file: of its functions each is named with what goes away with it."""
+    for name, (first, second) in (("good", (0, 0)), ("bad", (80, 20))):
+        (tmp_path / name / "vllm").mkdir(parents=True)
+        text = f"def first():\n    return {first}\n\n\ndef second():\n    return {second}\n\n\ndef third():\n    return {name!r}\n"
+        (tmp_path / name / "vllm" / "a.py").write_text(text)
+    difference = Difference(tmp_path / "good", tmp_path / "bad")
+
+    def ask(side: Side, units: Units) -> float | None:
+        text = (
+            difference.mixture(side, units).files.get("vllm/a.py")
+            or difference.text("bad" if side == "back" else "good", "vllm/a.py")
+            or ""
+        )
+        share = ("return 80" in text) * 0.8 + ("return 20" in text) * 0.2
+        return 1 - share if side == "back" else share
+
+    blamed = find(difference, {}, ask, lambda: 0, lambda _: None)
+    assert [(one.units, pytest.approx(one.share)) for one in blamed.guilty] == [(("vllm/a.py:first",), 0.8), (("vllm/a.py:second",), 0.2)]
+
+
 def test_a_search_that_is_ended_says_so_and_goes_on_with_what_it_has(difference: Difference) -> None:
     """However early it ends, nothing innocent is named."""
     _, whole = found(difference, {"vllm.a:work": 9.0})

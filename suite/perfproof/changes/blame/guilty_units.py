@@ -6,7 +6,7 @@ The search itself is `search`; here the units that it finds are narrowed to the 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from perfproof.changes.blame.difference import HUNK, PIECE, Difference, function_of
 from perfproof.changes.blame.search import Ask, Found, Guilty, OutOfBudget, Side, Units, search
@@ -145,19 +145,26 @@ def _narrowed(blamed: Found, unit: str, parts: Sequence[str], ask: Ask, trials: 
         raise OutOfBudget
     if not inner.back or inner.back == frozenset(parts) or abs(inner.share - 1) >= least:
         return blamed
-    return dataclasses.replace(blamed, back=others | inner.back, guilty=tuple(_with_parts(one, unit, inner) for one in blamed.guilty))
+    return dataclasses.replace(
+        blamed, back=others | inner.back, guilty=tuple(part for one in blamed.guilty for part in _with_parts(one, unit, inner))
+    )
 
 
 class _Enough(Exception):
     """No further mixture is worth it."""
 
 
-def _with_parts(one: Guilty, unit: str, inner: Found) -> Guilty:
-    """A set with a unit's parts named: hunks in addition, pieces in its place."""
-    if unit not in one.units:
-        return one
+def _with_parts(one: Guilty, unit: str, inner: Found) -> Iterator[Guilty]:
+    """A set with a unit's parts named: hunks in addition, pieces in its place, each with its share where the unit was the whole set."""
     own = tuple(sorted(inner.back - inner.support))
-    if any(HUNK in part for part in own):
-        return dataclasses.replace(one, hunks=(*one.hunks, *own))
-    rest = tuple(other for other in one.units if other != unit)
-    return dataclasses.replace(one, units=(*own, *rest))
+    if unit not in one.units:
+        yield one
+    elif any(HUNK in part for part in own):
+        yield dataclasses.replace(one, hunks=(*one.hunks, *own))
+    elif len(one.units) > 1:
+        yield dataclasses.replace(one, units=(*own, *(other for other in one.units if other != unit)))
+    else:
+        for part in inner.guilty:
+            share = None if part.share is None or one.share is None else part.share * one.share
+            brought = one.brought if len(inner.guilty) == 1 else None
+            yield dataclasses.replace(one, units=part.units, share=share, brought=brought, divided=part.divided)
