@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from perfproof.importers.pasted_text import left_over, refusals, sentences, text_items
+from perfproof.importers.pasted_text import left_over, refusals, sentences, side_letters, text_items
 from perfproof.importers.pasted_text.cells import unit_of
 from perfproof.importers.pasted_text.clients.client_blocks import Block
 from perfproof.importers.pasted_text.clients.client_setup import Setup
@@ -23,6 +23,7 @@ from perfproof.importers.pasted_text.clients.json_values import Structure
 from perfproof.importers.pasted_text.headings import Context, Heading, contexts
 from perfproof.importers.pasted_text.named_values import OF_TWO, Named, arrowed, in_order
 from perfproof.importers.pasted_text.pairs import pairing
+from perfproof.importers.pasted_text.pairs.pair_sections import plain_name
 from perfproof.importers.pasted_text.readings import Found, Paste, Reading, Score, ordinal
 from perfproof.importers.pasted_text.tables import captions, lm_eval_tables, table_readings
 from perfproof.importers.pasted_text.tables.table_shapes import Table
@@ -30,11 +31,14 @@ from perfproof.importers.pasted_text.text_items import Data, Item, Sentence
 from perfproof.importers.pasted_text.text_lines import lines_of, load
 from perfproof.model.base import numerals
 from perfproof.model.base.errors import BadInput
-from perfproof.model.base.quantities import known
+from perfproof.model.base.quantities import known, scale
 from perfproof.model.scenarios.metric_directions import better, better_in
 from perfproof.model.scenarios.side_names import role
 
 __all__ = ["parse", "read"]
+
+NEAR = 0.02
+"""How far a number of a sentence may be from one of a table and still be the same, rounded."""
 
 
 def read(path: Path) -> Paste:
@@ -47,7 +51,7 @@ def read(path: Path) -> Paste:
 
 def parse(text: str) -> Paste:
     """What a text holds."""
-    lines = lines_of(text)
+    lines = side_letters.spelt_out(lines_of(text))
     paste = _read(text, text_items.items_of(lines))
     if not paste.pairs and not paste.scores:
         return paste
@@ -64,11 +68,25 @@ def _read(text: str, items: Sequence[Item]) -> Paste:
     said = sentences.read(words)
     unclear = sentences.unread(words, said)
     if paste.pairs or paste.scores:
-        beside = [f"a sentence: {one.metric} {one.before:g} to {one.after:g} {one.unit}" for one in said]
-        return replace(paste, left_out=tuple(dict.fromkeys([*paste.left_out, *beside, *unclear])))
+        more = pairing.pair(_of_sentences([one for one in said if _is_more(one, paste)]))
+        beside = [f"a sentence: {one.metric} {one.before:g} to {one.after:g} {one.unit}" for one in said if not _is_more(one, paste)]
+        left_out = tuple(dict.fromkeys([*paste.left_out, *beside, *unclear, *more.faults]))
+        return replace(paste, pairs=[*paste.pairs, *more.pairs], readings=[*paste.readings, *more.readings], left_out=left_out)
     if not said or paste.faults or paste.scores:
         return replace(paste, reasons=(*paste.reasons, *refusals.unread(text))) if not paste.reasons else paste
     return replace(pairing.pair(_of_sentences(said)), left_out=tuple(dict.fromkeys([*paste.left_out, *unclear])))
+
+
+def _is_more(said: sentences.Said, paste: Paste) -> bool:
+    """Whether a sentence says more than the numbers beside it: neither of its own is about one of theirs, and no metric is theirs."""
+    own = [value * scale(said.unit)[1] for value in (said.before, said.after)]
+    theirs = [
+        numerals.value(one.digits, "") * scale(one.unit or one.named)[1]
+        for one in paste.readings
+        if scale(one.unit or one.named)[0] in (scale(said.unit)[0], "")
+    ]
+    near = any(abs(value - other) <= NEAR * max(abs(value), abs(other)) for value in own for other in theirs)
+    return not near and not any(plain_name(said.metric) == plain_name(pair.label) for pair in paste.pairs)
 
 
 def _words(items: Sequence[Item]) -> str:
@@ -234,7 +252,8 @@ def _inside(name: str) -> tuple[str, str]:
 def _named(item: Named, context: Context, place: int) -> Found:
     """The numbers of one line."""
     above = context.above
-    texts = (context.caption, context.side, *reversed(context.section), *reversed(context.weak))
+    own_names = dict.fromkeys(value.name for value in item.values if value.side in OF_TWO)
+    texts = (*own_names, context.caption, context.side, *reversed(context.section), *reversed(context.weak))
     order = next((sides for text in texts if (sides := in_order(text))), None)
     ran = {one: "" if order or not context.side else str(at) for at, one in enumerate(OF_TWO, 1)}
     said = next((sides for text in (context.side, *context.section, *context.weak) if (sides := arrowed(text))), ("before", "after"))

@@ -119,6 +119,10 @@ _SNAKE_RATE = re.compile(
 )
 
 
+_SPELT_RATE = re.compile(r"(?i)(?:^|[\s_])(?P<what>[a-z]{1,12})(?: per |\s?/\s)(?P<time>s|secs?|seconds?|min|minutes?|hr|hour)$")
+"""A rate in words at the end of a name: "requests per minute"."""
+
+
 def unit_of(name: str) -> str:
     """The unit that a name ends with, "" where none is surely one: "before (us)", "TTFT, ms", "mean_ttft_ms", but not "arm (B)"."""
     found = _AT_END.search(name)
@@ -127,6 +131,8 @@ def unit_of(name: str) -> str:
         return _spelt(unit)
     if rate := _SNAKE_RATE.search(name):
         return f"{rate['what']}/s"
+    if rate := _SPELT_RATE.search(name):
+        return f"{rate['what']}/{rate['time']}"
     last = _LAST_WORD.search(name)
     word = _spelt(last["unit"]) if last else ""
     spelt = word != "s" or bool(re.search(r"[a-z]_s$", name))

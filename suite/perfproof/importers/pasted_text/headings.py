@@ -12,8 +12,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from perfproof.importers.pasted_text.cells import DIGITS, bare, unit_of
+from perfproof.importers.pasted_text.cells import DIGITS, UNIT, bare, unit_of
 from perfproof.importers.pasted_text.text_lines import Line
+from perfproof.model.base.quantities import known
 from perfproof.model.scenarios.metric_directions import better
 from perfproof.model.scenarios.side_names import release, role, split
 
@@ -114,12 +115,17 @@ def marked_heading(lines: Sequence[Line], at: int) -> tuple[Heading, int] | None
     sided = role(text) and len(text.split()) <= HEADING_WORDS and not re.search(rf"[:=]|{DIGITS}\s?[A-Za-z%/]", text)
     counted = re.match(r"[0-9]{1,2}[.)]\s", line.text) and len(text.split()) <= HEADING_WORDS and not re.search(r"[0-9:=|,.!?]", text)
     group = bool(bullet) and at + 1 < len(lines) and lines[at + 1].indent > line.indent and bool(_BULLET.match(below))
-    if group and not re.search(rf"[:=]|{DIGITS}\s?[A-Za-z%/]", text.rstrip(":")) and len(text) <= LONGEST:
+    if group and not re.search(r"[:=]", text.rstrip(":")) and not _measures(text) and len(text) <= LONGEST:
         return _heading(text, BULLET + line.indent, line), at + 1
     alone = counted and not re.match(r"[0-9]{1,2}[.)]\s", below)
     if bullet and len(text) <= LONGEST and (text.endswith(":") or sided or alone):
         return _heading(text, BULLET + line.indent, line), at + 1
     return None
+
+
+def _measures(text: str) -> bool:
+    """Whether a text has a number with a unit; "8B" is a model's size."""
+    return any(known(found[1]) and found[1] != "B" for found in re.finditer(rf"{DIGITS}\s?({UNIT})", text))
 
 
 def plain_heading(lines: Sequence[Line], at: int) -> tuple[Heading, int] | None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from perfproof.importers.pasted_text.cells import UNIT
 from perfproof.model.base import numerals
-from perfproof.model.base.quantities import changes, converted, known, scale
+from perfproof.model.base.quantities import UNDONE, changes, converted, known, scale
 from perfproof.model.scenarios.metric_directions import NOUNS, better_in
 
 
@@ -28,6 +28,7 @@ class Said:
 
 _DIGITS = r"[0-9][0-9,]{0,30}(?:\.[0-9]{1,30})?"
 _QUANTITY = re.compile(rf"(?<![\w.,#-])(?P<digits>{_DIGITS})\s?(?P<unit>{UNIT})(?![\w/])")
+_STOP = re.compile(r"(?<=[.!?])\s+|\n\s*\n")
 _END = re.compile(r"(?<=[.!?;])\s+|\n\s*\n")
 _BULLET = re.compile(r"(?m)^\s*(?:[-*+•]|[0-9]{1,2}[.)])\s+")
 _HALVES = re.compile(
@@ -70,9 +71,19 @@ _WENT = re.compile(
     rf"(?P<before>{_DIGITS})(?:\s?(?P<unit>{UNIT}))?\s+to\s+(?P<after>{_DIGITS})\s?(?P<other>{UNIT})(?![\w/])"
 )
 _NOW_AND_THEN = re.compile(
-    rf"(?i)(?<![\w.,#-])(?P<after>{_DIGITS})\s?(?P<unit>{UNIT})?\s*[,(]\s*(?:it\s+)?(?:was|(?:down|up) from|previously|formerly"
+    rf"(?i)(?<![\w.,#-])(?P<after>{_DIGITS})\s?(?P<unit>{UNIT})?(?:\s+(?:now|today))?\s*[,(;]\s*(?:it\s+)?(?:was|(?:down|up) from|previously|formerly"
     rf"|before(?: it was)?|instead of|compared (?:to|with)|used to be)\b:?\s*(?P<before>{_DIGITS})\s?(?P<late>{UNIT})(?![\w/])"
 )
+_MOVED = re.compile(
+    rf"(?i)(?<![\w.,#-])(?:(?P<from>\bfrom)\s+)?(?:about |around |roughly |[~≈]\s?)?(?P<before>{_DIGITS})(?:\s?(?P<unit>{UNIT}))?\s*(?:\((?P<inside>[^()]{{2,30}})\)\s*)?"
+    rf"(?P<to>->|→|=>|\bto\b)\s*(?:about |around |roughly |[~≈]\s?)?(?P<after>{_DIGITS})(?:\s?(?P<other>{UNIT}))?(?![\w/])(?:\s*\((?P<last>[^()]{{2,30}})\))?"
+)
+_VERBS = re.compile(
+    r"(?i)\b(?:went|goes?|going|takes?|took|fell|falls?|dropp?(?:ed|s|ing)?|rose|rises?|grew|grows?|shr[aiu]nks?|climbed|climbs|jumped|jumps|improve[sd]?|"
+    r"(?:in|de)creased?s?|reduc\w+|cuts?|is|are|was|were|has|have|gets?|got|came|comes|moved|moves|down|up|brings?|brought|changed?s?|per step from|from)\b"
+)
+MOST_WORDS = 8
+"""Words of what a sentence calls a number, at most."""
 _TAKES = re.compile(r"(?i)\b(?P<what>[a-z][\w-]+) (?:took|takes|needs|needed|lasted|lasts)\b")
 _LEADING = re.compile(r"(?i)^(?:(?:and|but|while|the|our|my|its)\s+)+")
 LONGEST_QUOTED = 80
@@ -82,7 +93,7 @@ def read(text: str) -> list[Said]:
     """What the sentences of a text say; nothing of a metric of which two of them say different things."""
     text = _BY.sub("", text)
     found = [Said(metric=one.metric, before=one.before, after=one.after, unit=one.unit) for one in changes(text)]
-    sentences = _END.split(_BULLET.sub("\n\n", text))
+    sentences = [part for sentence in _STOP.split(_BULLET.sub("\n\n", text)) for each in _clauses(sentence) for part in _END.split(each)]
     by = numerals.convention([each["digits"].rstrip(",") for each in _QUANTITY.finditer(text)])
     if by != "mixed":
         found += [one for sentence in sentences for one in _compared(sentence, by)]
@@ -90,6 +101,8 @@ def read(text: str) -> list[Said]:
         known_ = {(one.before, one.after) for one in found}
         found += [one for sentence in sentences for one in _was(sentence, by)]
         found += [one for sentence in sentences for one in _went(sentence, by) if (one.before, one.after) not in known_]
+        known_ = {_in_base(one) for one in found}
+        found += [one for sentence in sentences for one in _moved(sentence, by) if _in_base(one) not in known_]
     first: dict[str, Said] = {}
     for one in found:
         first.setdefault(one.metric.casefold(), one)
@@ -99,6 +112,31 @@ def read(text: str) -> list[Said]:
         if (one.before, one.after) != (first[one.metric.casefold()].before, first[one.metric.casefold()].after)
     }
     return [one for name, one in first.items() if name not in clashing]
+
+
+def _clauses(sentence: str) -> list[str]:
+    """A sentence; where each part between semicolons or commas has two quantities, the parts, each with the words for the sides that the
+    first one has."""
+    for mark in (r";\s+", r",\s+(?:and\s+)?(?=[^\W\d])"):
+        parts = re.split(mark, sentence)
+        if len(parts) < 2 or any(len(_quantities(part)) != 2 for part in parts):
+            continue
+        if any(_side(part) or _BASE.search(part) or _OTHER.search(part) for part in parts[1:]):
+            return parts
+        first, second = _quantities(parts[0])
+        whose = _whose(parts[0], first, second, parts[0][first.end() : second.start()])
+        base, other = _BASE.search(parts[0]), _OTHER.search(parts[0])
+        words = (base["word"] if base else "before", other["word"].strip() if other else "now")
+        if whose is None:
+            return parts
+        return [parts[0], *(_spelt(part, words if whose == "baseline first" else words[::-1]) for part in parts[1:])]
+    return [sentence]
+
+
+def _spelt(part: str, sides: tuple[str, str]) -> str:
+    """A part of a sentence with the sides behind its two numbers."""
+    first, second = _quantities(part)
+    return f"{part[: first.end()]} on {sides[0]}{part[first.end() : second.end()]} on {sides[1]}{part[second.end() :]}"
 
 
 def unread(text: str, found: Sequence[Said]) -> list[str]:
@@ -126,6 +164,47 @@ def _went(sentence: str, by: numerals.Convention) -> Iterator[Said]:
             yield Said(metric=" ".join(_LEADING.sub("", found["label"]).split()), before=before, after=same, unit=unit)
 
 
+def _in_base(said: Said) -> tuple[float, float]:
+    """Both numbers in the unit's base, by which one that was read twice is known."""
+    size = scale(said.unit)[1]
+    return float(f"{said.before * size:.9g}"), float(f"{said.after * size:.9g}")
+
+
+def _moved(sentence: str, by: numerals.Convention) -> Iterator[Said]:
+    """What a sentence shows between "from" and "to", or before and behind an arrow, called by the words before: "takes the cost of
+    `prepare` from 1.3 ms to 115 us"."""
+    begin = 0
+    for found in _MOVED.finditer(sentence):
+        words, begin = sentence[begin : found.start()], found.end()
+        texts = [found["before"].rstrip(",."), found["after"].rstrip(",.")]
+        unit, late = found["unit"] or found["other"] or "", found["other"] or found["unit"] or ""
+        if (found["to"] == "to" and not found["from"]) or _DOUBT.search(words) or UNDONE.search(sentence) or not known(unit):
+            continue
+        if not all(map(numerals.is_number, texts)) or numerals.doubtful(texts) or not (label := _called(words)):
+            continue
+        before, after = (numerals.value(text, by) for text in texts)
+        same = converted(after, late, unit)
+        if same is None or (better_in(label, unit) is None and METRIC.search(label)):
+            continue
+        one = Said(metric=label, before=before, after=same, unit=unit)
+        if _side(found["inside"] or "") == "candidate" and _side(found["last"] or "") == "baseline":
+            one = replace(one, before=same, after=before)
+        yield one
+
+
+def _called(words: str) -> str:
+    """What the words before two numbers are about: the metric and what stands behind it, a name in marks of code, or the last phrase."""
+    cut = _VERBS.search(words, next((found.end() for found in METRIC.finditer(words)), 0)) if METRIC.search(words) else None
+    if metrics := list(METRIC.finditer(words)):
+        rest = words[metrics[-1].start() : cut.start() if cut and cut.start() >= metrics[-1].end() else len(words)]
+        return " ".join(rest.strip(" :,.(-–—").split()[:MOST_WORDS])
+    if code := re.findall(r"`([^`]{1,60})`", words):
+        return str(code[-1])
+    phrase = _VERBS.split(re.split(r"[,;.!?]\s|[()]|\b(?:and|while|but)\b", words.rstrip(" :,(-–—"))[-1])[0]
+    plain = " ".join(_LEADING.sub("", phrase.strip(" :*_-–—")).split()[-MOST_WORDS:])
+    return plain if re.search(r"[^\W\d_]{2}", plain) else ""
+
+
 def _was(sentence: str, by: numerals.Convention) -> Iterator[Said]:
     """What a sentence says of now and then, in that order: "p95 is now 622 ms, down from 701 ms", "41 req/s (was 37 req/s)"."""
     begin = 0
@@ -136,7 +215,7 @@ def _was(sentence: str, by: numerals.Convention) -> Iterator[Said]:
         metrics = [match["label"] for match in METRIC.finditer(words)]
         if not known(unit) or not all(map(numerals.is_number, texts)) or numerals.doubtful(texts) or _DOUBT.search(words):
             continue
-        label = metrics[-1] if metrics else _before_colon(words) or (unit if "/" in unit else "")
+        label = metrics[-1] if metrics else _before_colon(words) or (unit if "/" in unit else "") or _called(words.strip(" .;"))
         after, before = (numerals.value(text, by) for text in texts)
         same = converted(after, found["unit"] or unit, found["late"] or unit)
         if label and same is not None and better_in(label, unit) is not None:
@@ -149,6 +228,14 @@ def _taken(words: str) -> str:
     return f"{found['what']} time" if found else ""
 
 
+def _by_its_unit(first: re.Match[str], second: re.Match[str]) -> str:
+    """What two numbers of one rate are called where no word is a metric: "tok/s per user"."""
+    if "/" not in first["unit"] or scale(first["unit"]) != scale(second["unit"]):
+        return ""
+    per = re.match(r" per (?:user|client|gpu|request|stream|node|device)\b", first.string[first.end() :], re.IGNORECASE)
+    return f"{first['unit']}{per[0] if per else ''}"
+
+
 def _before_colon(words: str) -> str:
     """The name that ends right here with a colon: "Cold start: "."""
     found = re.search(r"(?:^|[.;!?,]\s+)(?P<name>[^\W\d_][\w ()/-]{1,40}?)\s*:\s*$", words)
@@ -159,13 +246,15 @@ def _compared(sentence: str, by: numerals.Convention) -> Iterator[Said]:
     """A sentence with one metric, two numbers of its kind, and words for whose they are."""
     numbers = _quantities(sentence)
     metrics = list(dict.fromkeys(match["label"].lower() for match in METRIC.finditer(sentence)))
-    named = "" if metrics or len(numbers) != 2 else _before_colon(sentence[: numbers[0].start()]) or _taken(sentence)
-    metrics = [named] if named and better_in(named, numbers[0]["unit"]) else metrics
-    if len(numbers) != 2 or len(metrics) != 1 or _DOUBT.search(sentence):
+    if len(numbers) != 2 or _DOUBT.search(sentence):
         return
     first, second = numbers
     between = sentence[first.end() : second.start()]
     if re.fullmatch(r"\s*(?:->|→|=>|to|-|–)\s*", between):
+        return
+    named = "" if metrics else _before_colon(sentence[: first.start()]) or _taken(sentence) or _by_its_unit(first, second)
+    metrics = [named] if named and better_in(named, first["unit"]) else metrics
+    if len(metrics) != 1:
         return
     sides = _whose(sentence, first, second, between)
     if sides is None:

@@ -82,7 +82,7 @@ _VERB = re.compile(
 )
 _DOUBT = re.compile(r"(?i)\b(rang\w+|var(y|ies|ied|ying)|between|could|would|might|should|may|can|not|by)\b|n't\b")
 """Words with which two numbers may be a range, an amount, or nothing that happened."""
-_UNDONE = re.compile(
+UNDONE = re.compile(
     r"(?i)\b(revert\w*|roll\w* back|undo\w*|undid|without|disabl\w+|turn\w* off|(?:was|were) \d"
     r"|(?:pr|patch|patched|new|candidate|head|after|now)"
     r" (?:to|back to|->|→|=>|vs\.?) (?:the )?(?:main|master|base\w*|before|old|stock|upstream)\b)"
@@ -123,7 +123,7 @@ def _said(sentence: str, by: numerals.Convention) -> Iterator[Change]:
         words, start = sentence[start : match.start()], match.end()
         metrics = list(_METRIC.finditer(words))
         told = match["to"] != "to" or (match["from"] and _VERB.search(sentence[: match.start()]))
-        if told and len(metrics) == 1 and not _DOUBT.search(words) and not _UNDONE.search(sentence):
+        if told and len(metrics) == 1 and not _DOUBT.search(words) and not UNDONE.search(sentence):
             yield from _fitting(metrics[0], match, by)
 
 

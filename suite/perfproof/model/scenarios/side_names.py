@@ -24,13 +24,14 @@ CACHED = 4096
 """Names of which the answer is kept: a text has the same few over and over."""
 BASELINES = word_set(
     "main master baseline base upstream old released original originally unpatched unmodified vanilla stock control reference previous "
-    "previously existing legacy default untuned parent earlier head~1 head^ unoptimized unoptimised trunk develop"
+    "previously existing legacy default untuned parent earlier head~1 head^ unoptimized unoptimised trunk develop prev mainline unfused untouched "
+    "asis naive reverted statusquo"
 )
 FIRST = word_set("before without prior no w/o pre")
 """Words that make a name the baseline's where they are its first, whatever follows: "before this PR"."""
 _SURE = word_set(
     "pr patched candidate new newer now proposed optimized optimised mine patch experiment experimental treatment updated modified tuned "
-    "improved feature head branch-under-test"
+    "improved feature head branch-under-test refactored rewritten reworked fork wip proposal"
 )
 """Words that speak of the other side wherever they stand."""
 CANDIDATES = _SURE | word_set("this these after with post my our ours fix fixed changed change w/")
@@ -97,12 +98,15 @@ def role(name: str) -> Role:
     found = _role(_words(_BRACKETS.sub(" ", plain)))
     inside = [first or second for first, second in _BRACKETS.findall(plain)]
     within: Role = next((each for text in inside if (each := _role(_words(text)))), "")
+    if found and within and not (BASELINES | CANDIDATES - {"head"}) & {word for text in inside for word in _words(text)}:
+        return found  # a state, "main (graphs on)", or where it stood, "master (HEAD)"
     return "both" if found and within and found != within else found or within
 
 
 def _role(words: Sequence[str]) -> Role:
     if not words or "/" in words:
         return ""
+    words = _unchanged(words)
     first, last, every = words[0], words[-1], set(words)
     if first in _OF_BOTH:
         return ""
@@ -114,12 +118,22 @@ def _role(words: Sequence[str]) -> Role:
     if BASELINES & every and _ELSE & every:
         return ""
     if {"+", "&", "and"} & every:
-        return ""
+        return "candidate" if first in CANDIDATES - {"with", "w/", "these"} or last in _SURE else ""
     if first in BASELINES or last in BASELINES:
         return "baseline"
     if first in CANDIDATES or last in _SURE:
         return "candidate"
     return "baseline" if last in _OFF else "candidate" if last in _ON else ""
+
+
+def _unchanged(words: Sequence[str]) -> Sequence[str]:
+    """The words; of a change that is not there, "main without the PR", "patch off", "PR reverted", "parent of this PR", the baseline's alone."""
+    if len(words) > 1 and words[-1] in _OFF | {"reverted"} and set(words) & CANDIDATES and not set(words) & BASELINES - {"reverted"}:
+        return ["without"]
+    if words[0] in ("parent", "base", "head^") and not {"+", "&", "and"} & set(words) and words[1:2] and words[1] in _SURE | {"this"}:
+        return words[:1]
+    cut = next((at for at, word in enumerate(words) if at and word in ("without", "before")), 0)
+    return words[:cut] if cut and set(words[:cut]) & BASELINES else words
 
 
 def leans(name: str) -> Role:
@@ -212,6 +226,8 @@ def _plain(name: str) -> str:
     spelt = foreign_words.side(" ".join(numbered.strip("#*_`: ").split()))
     lowered = " ".join(spelt.split()).replace("w/o", "without").replace("w/ ", "with ")
     lowered = re.sub(r"(?:(?<=\s)|^)(?:(?:\.{1,2}|~)/(?:[\w.-]+/)*|/(?:[\w.-]+/)+)(?=\w)", "", lowered)
+    lowered = re.sub(r"\s?@\s?[0-9a-f]{3,40}\b|(?<=[a-z])@\S+", "", lowered)
+    lowered = re.sub(r"\bas[ -]is\b", "asis", re.sub(r"\bstatus[ -]quo\b", "statusquo", lowered))
     lowered = re.sub(r"^(?:feature|feat|fix|bugfix|perf|topic|opt)/(?=\w)", "patch ", lowered)
     return re.sub(r"\b(?:origin|upstream|vllm)/", "", lowered)
 

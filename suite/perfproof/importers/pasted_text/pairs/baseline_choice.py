@@ -45,6 +45,9 @@ def choose(sides: Sequence[str]) -> Choice | None:
         return Choice(side=others[0], guessed=guessed)
     if not any(roles.values()) and not (set(sides) & set(ORDINALS)) and not all(map(commit, sides)):
         return None
+    inner = [side for side in others if any(_holds(other, side) for other in sides if other not in others)]
+    if len(inner) == 1:
+        return Choice(side=inner[0], guessed=f"{inner[0]} is taken for the baseline, as the changed side is called {inner[0]} and more")
     first = (others or list(sides))[0]
     return Choice(
         side=first,
@@ -62,6 +65,11 @@ def _doubt(sides: Sequence[str], base: str, both: Sequence[str]) -> str:
     if any(switched(base, side) for side in sides if side != base):
         return f"{base} is a switch that is off, which need not be how it was before; it is taken for the baseline"
     return ""
+
+
+def _holds(name: str, base: str) -> bool:
+    """Whether a name begins with another's: "0.11.0 + PR" with "0.11.0"."""
+    return name.casefold().startswith(base.casefold()) and not name[len(base) :][:1].isalnum()
 
 
 def _surest(named: Sequence[str]) -> str:

@@ -68,6 +68,7 @@ def pair(found: Found) -> Paste:
         guesses += [choice.guessed] if choice.guessed else []
         pairs += _pairs(section, samples, choice.side, [side for side in sides if side != choice.side], choice.guessed)
         left += [_alone(name, section, of_side) for name, of_side in samples.items() if choice.side not in of_side or len(of_side) < 2]
+    left += _commas_read(readings, by) if pairs else []
     scores, totals, more = score_pairs.score_pairs(found.scores)
     guesses += [score.guessed for score in scores if score.guessed]
     sides = list(dict.fromkeys([*_base_first(pairs, scores), *(each.side for each in readings), *(one.side for one in totals)]))
@@ -82,6 +83,12 @@ def pair(found: Found) -> Paste:
         sides=tuple(sides),
         guessed="; ".join(dict.fromkeys(guesses)),
     )
+
+
+def _commas_read(readings: Sequence[Reading], by: numerals.Convention) -> list[str]:
+    """What was made of commas that no number of the text proves to be of thousands."""
+    odd = next((each.digits for each in readings if re.fullmatch(r"[1-9][0-9]{0,2},[0-9]{3}", each.digits)), "") if by == "" else ""
+    return [f"commas were read as of thousands: {odd} as {odd.replace(',', '')}, not as {odd.replace(',', '.')}"] if odd else []
 
 
 def _base_first(pairs: Sequence[Pair], scores: Sequence[ScorePair]) -> list[str]:

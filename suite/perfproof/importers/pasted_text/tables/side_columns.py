@@ -24,7 +24,8 @@ def columns_of_sides(grid: Grid) -> Iterator[Reading | str]:
             yield f"{made} of the runs"
             continue
         words = labels(grid, row)
-        if _tells([text for text, is_key in words if not is_key]) or (versions and _of_software(grid, row)):
+        measured = any(known(one.unit) and one.unit != "%" for one in _of_sides(grid, row))
+        if (_tells([text for text, is_key in words if not is_key]) and not measured) or (versions and _of_software(grid, row)):
             yield ", ".join(text for text, _ in words)
             continue
         for column, one in zip(grid.columns, row, strict=True):

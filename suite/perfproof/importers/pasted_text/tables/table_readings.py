@@ -99,7 +99,9 @@ def _two_lines(head: Sequence[str], body: Sequence[Sequence[str]]) -> tuple[Sequ
     sided = sum(bool(role(bare(text))) or release(bare(text)) is not None for text in head[1:])
     named = sum(bool(role(each.text)) or (sided < 2 and release(each.text) is not None) for each in below[1:])
     numbers = any(each.kind in ("value", "change") and release(each.text) is None for each in below[1:])
-    if len(words) < 2 or numbers or (named < 2 and (sided < 2 or "" not in head[1:])):
+    grouped = not any(head[1:].count(text) > 1 for text in head[1:] if text) and "" in head[1:]
+    under = sum(table_columns.statistic(each.text) or bool(better(each.text)) for each in below[1:])
+    if len(words) < 2 or numbers or (named < 2 and not (grouped and (sided >= 2 or under >= 2))):
         return head, body
     above, upper = [], ""
     for at, text in enumerate(head):
