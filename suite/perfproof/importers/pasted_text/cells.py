@@ -86,6 +86,11 @@ def bare(text: str) -> str:
 def cell(text: str) -> Cell:
     """What a cell says."""
     plain = bare(text)
+    if priced := _PRICE.match(plain):
+        plain = f"{priced['value']} {priced['sign']}{plain[priced.end() :]}"
+        found = _PRICED.match(plain)
+        if found and is_digits(found["value"]):
+            return Cell(text=plain, kind="value", digits=found["value"], unit=found["own"])
     if not plain or plain.lower().strip("().") in _MISSING:
         return Cell(text=plain, kind="missing")
     if (found := _CHANGE.match(plain)) and all(map(is_digits, (found["before"], found["value"]))):
@@ -102,6 +107,10 @@ def cell(text: str) -> Cell:
     if found and is_digits(found["value"]):
         return Cell(text=plain, kind="value", digits=found["value"], unit=found["own"] or found["late"] or "", spread=bool(found["spread"]))
     return Cell(text=plain, kind="words")
+
+
+_PRICE = re.compile(rf"^(?P<sign>[$€£¥])\s?(?P<value>{DIGITS})(?![\w.])")
+_PRICED = re.compile(rf"^(?P<value>{DIGITS}) (?P<own>[$€£¥])(?:\s*[(\[].*)?$")
 
 
 def known_share(plain: str) -> bool:

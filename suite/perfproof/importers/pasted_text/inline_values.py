@@ -33,7 +33,7 @@ _SAID = re.compile(
     r"(?i)\b(?:is|are|was|were|goes|went|drops?|dropped|fell|falls|rose|rises|takes?|took|gets?|got|sees?|saw|i|we|you|it|it's|that)\b"
 )
 """Words of a sentence, which is read as one."""
-_SIDED = re.compile(r"^(?P<side>[^:=|,;]{1,60}?)\s*(?::|\s[-–—]|=>)\s+(?P<rest>[^\W\d].*[:=].*)$")
+_SIDED = re.compile(r"^(?P<side>[^:=|,;]{1,60}?)\s*(?::|\s[-–—]|=>|\s\|)\s+(?P<rest>[^\W\d].*[:=].*)$")
 _WAS = re.compile(
     rf"(?i)^(?:(?P<name>[^\W\d_][^:=]{{0,60}}?)\s*[:=]\s*)?(?P<after>{DIGITS})\s?(?P<unit>{UNIT})?\s*[,(]\s*"
     r"(?P<word>was|vs\.?|versus|from|(?:down|up) from|previously|formerly|before|main|master|baseline|base|old"

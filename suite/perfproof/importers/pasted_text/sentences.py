@@ -82,9 +82,12 @@ _VERBS = re.compile(
     r"(?i)\b(?:went|goes?|going|takes?|took|fell|falls?|dropp?(?:ed|s|ing)?|rose|rises?|grew|grows?|shr[aiu]nks?|climbed|climbs|jumped|jumps|improve[sd]?|"
     r"(?:in|de)creased?s?|reduc\w+|cuts?|is|are|was|were|has|have|gets?|got|came|comes|moved|moves|down|up|brings?|brought|changed?s?|per step from|from)\b"
 )
+_CHANGES = re.compile(
+    r"(?i)\b(?:fell|dropp?(?:ed|s)|rose|grew|shrank|climbed|jumped|improve[sd]?|(?:in|de)creased?s?|reduced?s?|cut|halved|doubled|faster|slower|went (?:up|down))\b"
+)
 MOST_WORDS = 8
 """Words of what a sentence calls a number, at most."""
-_TAKES = re.compile(r"(?i)\b(?P<what>[a-z][\w-]+) (?:took|takes|needs|needed|lasted|lasts)\b")
+_TAKES = re.compile(r"(?i)\b(?P<what>[a-z][\w-]+) (?:took|takes|(?:used to )(?:take|need|last)|needs|needed|lasted|lasts)\b")
 _LEADING = re.compile(r"(?i)^(?:(?:and|but|while|the|our|my|its)\s+)+")
 LONGEST_QUOTED = 80
 
@@ -178,7 +181,8 @@ def _moved(sentence: str, by: numerals.Convention) -> Iterator[Said]:
         words, begin = sentence[begin : found.start()], found.end()
         texts = [found["before"].rstrip(",."), found["after"].rstrip(",.")]
         unit, late = found["unit"] or found["other"] or "", found["other"] or found["unit"] or ""
-        if (found["to"] == "to" and not found["from"]) or _DOUBT.search(words) or UNDONE.search(sentence) or not known(unit):
+        changed = found["unit"] and found["other"] and _CHANGES.search(words)
+        if (found["to"] == "to" and not found["from"] and not changed) or _DOUBT.search(words) or UNDONE.search(sentence) or not known(unit):
             continue
         if not all(map(numerals.is_number, texts)) or numerals.doubtful(texts) or not (label := _called(words)):
             continue
@@ -225,7 +229,7 @@ def _was(sentence: str, by: numerals.Convention) -> Iterator[Said]:
 def _taken(words: str) -> str:
     """The time that something takes: "the run takes" is "run time"."""
     found = _TAKES.search(words)
-    return f"{found['what']} time" if found else ""
+    return f"{found['what']} time" if found and found["what"].lower() not in ("it", "this", "that", "which", "one") else ""
 
 
 def _by_its_unit(first: re.Match[str], second: re.Match[str]) -> str:

@@ -108,7 +108,7 @@ def load(path: Path) -> str:
 
 def lines_of(text: str) -> list[Line]:
     """The lines in their order; a fence is an empty one, diffs of code are left out."""
-    plain = _without_prefixes([line for line in _plain(text).splitlines() if not _LATEX_RULE.match(line)])
+    plain = _without_prefixes(_of_asciidoc([line for line in _plain(text).splitlines() if not _LATEX_RULE.match(line)]))
     spoken = sum(bool(_SPOKEN.match(raw)) for raw in plain) >= LEAST_SPOKEN
     found, diff = [], ""
     for number, raw in enumerate(plain, 1):
@@ -127,6 +127,30 @@ def lines_of(text: str) -> list[Line]:
         if diff != "of code":
             stripped = _side_of_diff(stripped) if diff else stripped
             found.append(Line(text=timing_lines.told(_commented(_numbers(stripped))), indent=len(line) - len(line.lstrip()), number=number))
+    return found
+
+
+def _of_asciidoc(plain: Sequence[str]) -> list[str]:
+    """The lines; a table of AsciiDoc, "|===" above and below, as rows of bars with as many cells as its first line has."""
+    found: list[str] = []
+    cells: list[str] = []
+    inside, wide = False, 0
+    for raw in plain:
+        if re.fullmatch(r"\s*\|={3,}\s*", raw):
+            inside, wide, cells = not inside, 0, []
+            found.append("")
+        elif inside:
+            own = [each.strip() for each in re.split(r"(?:^|\s)\|", raw.strip())[1:]]
+            if not wide and own:
+                wide = len(own)
+                found += [f"| {' | '.join(own)} |", "|" + " --- |" * wide]
+                continue
+            cells += own
+            if wide and len(cells) >= wide:
+                found.append(f"| {' | '.join(cells)} |")
+                cells = []
+        else:
+            found.append(raw)
     return found
 
 

@@ -49,7 +49,7 @@ def pair(found: Found) -> Paste:
     """The pairs of all sections, and what was left out."""
     by = numerals.convention([reading.digits for reading in found.readings])
     left = [f"{each.label}: no heading names its side" for each in found.readings if not each.side and each.kind != "block"]
-    sided = numbered_sides.as_runs([each for each in found.readings if each.side or each.kind == "block"])
+    sided = numbered_sides.as_runs(_spelt_alike([each for each in found.readings if each.side or each.kind == "block"]))
     readings = pair_sections.ordered(sided, found.conditions)
     groups = pair_sections.sections(readings)
     pairs: list[Pair] = []
@@ -83,6 +83,12 @@ def pair(found: Found) -> Paste:
         sides=tuple(sides),
         guessed="; ".join(dict.fromkeys(guesses)),
     )
+
+
+def _spelt_alike(readings: Sequence[Reading]) -> list[Reading]:
+    """The readings, with each side spelt as it first was: Before and before are one."""
+    names: dict[str, str] = {}
+    return [replace(each, side=names.setdefault(each.side.casefold(), each.side)) for each in readings]
 
 
 def _commas_read(readings: Sequence[Reading], by: numerals.Convention) -> list[str]:

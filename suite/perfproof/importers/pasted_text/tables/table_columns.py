@@ -139,7 +139,10 @@ def _with_sides(found: Sequence[Column], body: Body) -> list[Column]:
                 kind="side", name=column.name, side=rest[0], metric=rest[1], unit=unit_of(rest[1]) or unit_of(column.name)
             )
         elif any(row[place].kind in ("change", "versus") for row in body) and (between := _arrowed(column.name)):
-            sides[place] = Column(kind="side", name=column.name, side=" → ".join(between), unit=unit_of(column.name))
+            metric = without_unit(_without_unit(column.name)) if " ".join(between) not in column.name and column.name.endswith(")") else ""
+            metric = "" if any(half in metric for half in between) else metric
+            unit = unit_of(column.name) or (unit_of(_without_unit(column.name)) if metric else "")
+            sides[place] = Column(kind="side", name=column.name, side=" → ".join(between), metric=metric, unit=unit)
         elif column.kind not in ("claim", "run", "unit") and (_sided(column.name) or column.name in states):
             sides[place] = _side(column.name)
     spreads = {place for place in numeric if (rest := pairs.get(found[place].name)) and _SPREAD.match(rest[1])}
@@ -182,8 +185,13 @@ def _enough(sides: Sequence[Column]) -> bool:
 
 
 def _arrowed(name: str) -> list[str]:
-    halves = [half.strip() for half in _BETWEEN.split(_without_unit(name))]
-    return halves if len(halves) == 2 and any(role(half) for half in halves) else []
+    """The two sides that a name has for the numbers of its cells: "main → PR", "TTFT ms (main / PR)"."""
+    bracket = re.search(r"[(\[]([^()\[\]]*)[)\]]$", name)
+    for text in (_without_unit(name), bracket[1] if bracket else ""):
+        halves = [half.strip() for half in _BETWEEN.split(text)]
+        if len(halves) == 2 and any(role(half) for half in halves):
+            return halves
+    return []
 
 
 def _paired(names: Sequence[str]) -> dict[str, tuple[str, str]]:
