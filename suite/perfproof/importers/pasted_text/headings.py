@@ -172,11 +172,45 @@ def run_of(found: re.Match[str]) -> str:
 
 def _said(words: str) -> str:
     """The one word for a side that a sentence has, "" where it has none, or words for both."""
+    if words.rstrip().endswith(":") and not _BOTH.search(words) and len(words.split()) > SIDE_WORDS and (named := _introduced(words)) is not None:
+        return named
     if _MIXING.search(words) or _BOTH.search(words) or re.search(r"[0-9]\s?(?:ms|us|µs|s|tok/s|req/s|%|x)\b", words):
         return ""
     base, other = ([word for word in named if _says(words, word)] for named in SENTENCES)
     first = next((word for word in (*base, *other) if words.lower().startswith(word)), "")
     return first or ("" if bool(base) == bool(other) else (base or other)[0])
+
+
+def _introduced(words: str) -> str | None:
+    """The side of what a sentence introduces, "With my fix (commit a90c3b5), the same reproducer:"; "" where it names both or a word for one
+    stands elsewhere ("was not supported upstream"), None where the words alone may decide."""
+    tokens = re.split(r"\s+", re.split(r"(?<=[.!?])\s+", words)[-1].rstrip(": "))
+    found: dict[str, str] = {}
+    for at, token in enumerate(tokens):
+        before = tokens[at - 1].lower() if at else ""
+        first = token.lower().strip("(,")
+        if first in _WITH and not re.match(_OF_PATCH, f" {' '.join(tokens[at + 1 :])}".rstrip("(,")):
+            continue
+        if at and first not in _WITH and before not in _INTRODUCING:
+            continue
+        if at > 1 and _MIXING.search(tokens[at - 2]):
+            continue
+        if first not in _WITH and not (role(first) and first not in ("on", "off")) and first not in ("this", "my", "our"):
+            continue
+        ways = [" ".join(tokens[at : at + size]).strip(" ,;()") for size in range(1, min(4, len(tokens) - at) + 1)]
+        ways = [way for way in ways if way.split()[-1].lower() not in (*_INTRODUCING, "off", "it") and role(way.split()[-1])]
+        named = next((way for way in ways if role(way) in ("baseline", "candidate")), "")
+        bracket = re.match(rf"{re.escape(named)} (\([^()]{{2,30}}\))", " ".join(tokens[at:]))
+        named = f"{named} {bracket[1]}" if named and bracket and role(f"{named} {bracket[1]}") == role(named) else named
+        found |= {role(named): named} if named and role(named) not in found else {}
+    if len(found) == 1:
+        return next(iter(found.values()))
+    return "" if found or not _MIXING.search(words) and re.search(r"\b(?:not|n't|no)\b", words) else None
+
+
+_WITH = ("with", "without", "before", "after", "w/o", "w/")
+_INTRODUCING = (*_WITH, "on", "in", "for", "from", "using", "of", "at", "is", "are", "the", "my", "our", "your", "and", "to", "then", "now", "this")
+"""Words before a side's name in a sentence that introduces its numbers."""
 
 
 def _says(text: str, word: str) -> bool:

@@ -179,7 +179,7 @@ def _part(name: str, part: re.Match[str]) -> Value:
     if after and not unit and known(last := after.rsplit(" ", 1)[-1]):
         unit, words = last, after
     side = next((each for each in (inside, before, words) if each and role(re.sub(r"^(?:on|with|for|in)\s+(?=\S)", "", each))), "")
-    label = before if before and before != side and not _REMARK.match(before) else ""
+    label = before if before and before != side and not (_REMARK.match(before) and better(before) is None) else ""
     if side:
         return Value(name=name, digits=part["digits"], unit=unit, side=re.sub(r"^(?:on|for|in)\s+", "", side))
     if label and role(name):

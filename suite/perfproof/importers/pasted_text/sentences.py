@@ -9,10 +9,13 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from packaging.version import Version
+
 from perfproof.importers.pasted_text.cells import UNIT
 from perfproof.model.base import numerals
 from perfproof.model.base.quantities import UNDONE, changes, converted, known, scale
 from perfproof.model.scenarios.metric_directions import NOUNS, better_in
+from perfproof.model.scenarios.side_names import release
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +31,8 @@ class Said:
 
 _DIGITS = r"[0-9][0-9,]{0,30}(?:\.[0-9]{1,30})?"
 _QUANTITY = re.compile(rf"(?<![\w.,#-])(?P<digits>{_DIGITS})\s?(?P<unit>{UNIT})(?![\w/])")
+_VERSION = re.compile(r"(?i)\b(?P<lead>on|with|in|from|to|for|vs\.?|than|and|under)(?: vllm)? (?P<version>v?[0-9]+\.[0-9]+\.[0-9]+(?:\.?(?:post|rc|dev)[0-9]+)?)(?![\w.]*\w)")
+_SIDES = re.compile(r"(?i)\b(?:main|master|baseline|this (?:pr|patch|change|branch)|the (?:pr|patch)|patched)\b")
 _STOP = re.compile(r"(?<=[.!?])\s+|\n\s*\n")
 _END = re.compile(r"(?<=[.!?;])\s+|\n\s*\n")
 _BULLET = re.compile(r"(?m)^\s*(?:[-*+•]|[0-9]{1,2}[.)])\s+")
@@ -93,7 +98,25 @@ LONGEST_QUOTED = 80
 
 
 def read(text: str) -> list[Said]:
-    """What the sentences of a text say; nothing of a metric of which two of them say different things."""
+    """What the sentences of a text say; nothing of a metric of which two of them say different things. Two versions are sides, where there
+    are no other words for these."""
+    if versions := _versions(text):
+        named = dict(zip(versions, ("baseline", "candidate"), strict=True))
+        told = _read(_VERSION.sub(lambda found: f"{found['lead']} {named[found['version']]}", text))
+        return [replace(one, sides=versions) for one in told]
+    return _read(text)
+
+
+def _versions(text: str) -> tuple[str, str] | None:
+    """The two versions of which a text speaks as of sides, the older first."""
+    found = list(dict.fromkeys(match["version"] for match in _VERSION.finditer(text)))
+    if len(found) != 2 or _SIDES.search(text):
+        return None
+    older, newer = sorted(found, key=lambda name: release(name) or Version("0"))
+    return older, newer
+
+
+def _read(text: str) -> list[Said]:
     text = _BY.sub("", text)
     found = [Said(metric=one.metric, before=one.before, after=one.after, unit=one.unit) for one in changes(text)]
     sentences = [part for sentence in _STOP.split(_BULLET.sub("\n\n", text)) for each in _clauses(sentence) for part in _END.split(each)]
@@ -188,7 +211,7 @@ def _moved(sentence: str, by: numerals.Convention) -> Iterator[Said]:
             continue
         before, after = (numerals.value(text, by) for text in texts)
         same = converted(after, late, unit)
-        if same is None or (better_in(label, unit) is None and METRIC.search(label)):
+        if same is None or better_in(label, unit) is None:
             continue
         one = Said(metric=label, before=before, after=same, unit=unit)
         if _side(found["inside"] or "") == "candidate" and _side(found["last"] or "") == "baseline":

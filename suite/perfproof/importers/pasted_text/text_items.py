@@ -23,6 +23,8 @@ from perfproof.importers.pasted_text.text_lines import Line
 from perfproof.model.scenarios.side_names import role
 
 MOST_ITEMS = 50_000
+LEAST_WORDS = 9
+"""Words of a line of prose that the next line goes on with, at least."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,10 +94,30 @@ def _noise(lines: Sequence[Line], at: int) -> tuple[None, int] | None:
     if (
         not re.search(r"\w", text)
         or (_LOG.search(plain) and not text.startswith("#"))
-        or (_COMMAND.search(text) and not text.startswith("|") and not headings.SETTING.match(text))
+        or (_COMMAND.search(text) and not text.startswith(("|", "#", "**")) and not headings.SETTING.match(text))
     ):
         return None, at + 1
     return None
+
+
+def _paragraph(lines: Sequence[Line], at: int) -> Found:
+    """A line of a paragraph that goes on from the line above, or into the line below."""
+    if _goes_on(lines, at) or (at and _goes_on(lines, at - 1) and not lines[at].empty):
+        return Sentence(text=lines[at].text, number=lines[at].number), at + 1
+    return None
+
+
+def _goes_on(lines: Sequence[Line], at: int) -> bool:
+    """Whether a line is one of prose that the next one goes on with: many words, no end, and small letters or a number below."""
+    text, below = lines[at].text, lines[at + 1] if at + 1 < len(lines) else None
+    if below is None or below.empty or len(text.split()) < LEAST_WORDS or text.endswith((".", ":", ";", "!", "?", "|")) or "  " in text:
+        return False
+    if re.search(r":\s*[-+]?[0-9.,]+\s?\S*$", below.text) or re.match(r"[^:]{1,40}:\s+\S*[0-9]", text):
+        return False
+    if role(below.text.split(" ")[0].strip(",.:")) and not re.match(r"(?:with|after|before|without)\b", below.text):
+        return False
+    loose = r"|[0-9][\w.,]* ?[a-zµ]" if re.search(r"\b(?:to|from|of|at|by|than|about|and|or|with|the|a|is|was|over|for)$", text) else ""
+    return bool(re.match(rf"[a-z(]{loose}", below.text)) and not re.search(r"[|\t=]|\s{2}", below.text) and not re.match(r"[\w ()./+-]{1,40}:\s", below.text)
 
 
 def _sentence(lines: Sequence[Line], at: int) -> Found:
@@ -114,6 +136,7 @@ _SHAPES: tuple[Callable[[Sequence[Line], int], tuple[Item | None, int] | None], 
     _command_of_side,
     setup_line,
     _noise,
+    _paragraph,
     table_shapes.separated_table,
     table_shapes.aligned_table,
     table_shapes.gutter_table,

@@ -166,7 +166,7 @@ def _without_prefixes(plain: Sequence[str]) -> Sequence[str]:
         for found in logged
     )
     headed = any(not found and role(raw.strip(" :#*[]=-")) in ("baseline", "candidate") for raw, found in zip(plain, logged, strict=True))
-    fields = headed and any(found and _FIELDS.match(found["text"]) for found in logged)
+    fields = headed and any(found and (_FIELDS.match(found["text"]) or timing_lines.told(found["text"]) != found["text"]) for found in logged)
     return [found["text"] if found else raw for raw, found in zip(plain, logged, strict=True)] if sided or fields else plain
 
 

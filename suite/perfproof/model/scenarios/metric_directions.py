@@ -36,7 +36,7 @@ _NOUNS: tuple[tuple[Better, Kind, str], ...] = (
         "higher",
         "share",
         "accuracy|acc|acc norm|exact match|f1|pass rate|success rate|hit rate|acceptance rate|accept rate|mfu|gsm8k|mmlu|humaneval"
-        "|occupancy|hit ratio|attainment|bleu|rouge|rouge-l|rouge-1|rouge-2|chrf|comet|mt-bench|recall|precision|mbu|bandwidth utilization"
+        "|occupancy|hit ratio|bleu|rouge|rouge-l|rouge-1|rouge-2|chrf|comet|mt-bench|recall|precision|mbu|bandwidth utilization"
         "|bandwidth util",
     ),
     ("lower", "share", "cpu utilization|cpu usage|cpu util|invalid|invalid rate|error rate|failure rate|rejection rate|drop rate|word error rate|wer|cer"),
@@ -105,8 +105,12 @@ _EVALUATION = re.compile(
     r"(?:[\s,:_()-]+(?:strict|flexible|match|extract|score|acc|cot|em|exact|[0-9]+-?shots?|pass@[0-9]+|platinum|main|test|%))*[\s)]*$"
 )
 """The name of an evaluation, of which a higher score is better."""
+_OF_RATES = word_set("output input total prompt generation generated decode prefill request requests token tokens")
+"""Words before a rate that alter nothing of its direction: "Output tok/s"."""
+_ROOM = re.compile(r"(?i)\bavailable\b.*\bkv[ _-]cache\b|\bkv[ _-]?cache (?:size|capacity|tokens|blocks)\b")
+"""What is left for a cache: more of it serves more requests."""
 _HELD = re.compile(
-    r"(?i)(?:^|[\s_(.-])(?:used|usage|allocated|reserved|resident|weights|footprint|peak|hbm|rss|pss|uss|image|package|bundle|alloc\w*|so size)(?=$|[\s_).,-])"
+    r"(?i)(?:^|[\s_(.-])(?:used|usage|allocated|reserved|resident|weights|footprint|peak|hbm|rss|pss|uss|image|package|bundle|alloc\w*|so size|took)(?=$|[\s_).,-])"
 )
 """Words of memory that is held, or of a file's size: less of it is better."""
 _BRACKETS = re.compile(r"\(([^()]*)\)|\[([^\[\]]*)\]")
@@ -127,6 +131,8 @@ def better(label: str) -> Better | None:
         ways: set[Better] = {"lower" if (word or arrow).lower() in _LOWER else "higher" for word, arrow in said}
         return ways.pop() if len(ways) == 1 else None
     words, unit = _read(label)
+    if not set(words) - _OF_RATES and "/" in unit:
+        return _by_unit(unit)
     if not words:
         return "lower" if scale(unit)[0] == "bytes" and "peak" in label.casefold() else _by_unit(unit)
     found = _noun(words)
@@ -154,13 +160,15 @@ def better_in(label: str, unit: str) -> Better | None:
     noun = _noun(words)
     if named and noun and not _SAID.search(label) and _contradicts(noun[1], unit):
         return None
+    if not named and unit and _ROOM.search(label):
+        return "higher" if scale(unit)[0] == "bytes" or unit in ("tokens", "token", "tok", "blocks") else None
     if named or not unit or _noun(words) or _SAID.search(label) or _UNSURE.search(label) or {"/", "÷"} & set(words):
         return named
     if _TIMED.search(label):
         return _by_unit(unit)
     spared = _SPARED_TIME if scale(unit)[0] == "time" else _SPARED | _MISSED | word_set("kv cache")
     if spared & set(words):
-        return None
+        return "lower" if scale(unit)[0] == "bytes" and re.search(r"(?i)\b(?:usage|used)\b", label) else None
     return "lower" if scale(unit)[0] == "bytes" and _HELD.search(label) else _by_unit(unit)
 
 

@@ -62,9 +62,19 @@ _DESCRIBING = word_set(
     "increase decrease uplift faster slower rounds outliers loops"
 )
 """Words of columns that tell of the sides' numbers, and are none."""
+_IMPLEMENTATIONS = word_set(
+    "flash flashattn fa2 fa3 fa4 flashinfer flashmla triton cutlass cutedsl cuda torch pytorch eager compiled inductor xformers aiter hip "
+    "marlin machete exllama exllamav2 ray multiprocessing mp uvloop asyncio zmq grpc http xgrammar outlines guidance llguidance python "
+    "numpy numba rust c++ cpp cython orjson msgspec msgpack pickle protobuf nccl sdpa trtllm cublas cublaslt hipblaslt deepgemm naive "
+    "v0 v1 v2 sglang tgi transformers vllm tensorrt"
+)
+"""Ways to do one thing that people hold against each other."""
+_OF_WAYS = word_set("attn attention backend engine kernel impl executor llm gen mla core runner gemm")
 _RELEASE = re.compile(
-    r"(?i)(?:(?=\D|[0-9]+\.[0-9]+\.[0-9]))(?:(?:vllm|sglang|torch|release)\s+v?|v)?"
+    r"(?i)(?:(?=\D|[0-9]+\.[0-9]+\.[0-9]))(?:(?:vllm|sglang|torch|release)[\s=-]+v?|v)?"
     r"(?P<version>[0-9]+\.[0-9]+(?:\.[0-9]\S*)?(?:rc\S*|\.?dev\S*|\.?post\S*)?)"
+    r"|(?:[a-z][a-z-]{1,15}[\s=-]+){1,3}v?(?P<named>[0-9]+\.[0-9]+\.[0-9]+\S*)"
+    r"|(?:nightly|build|built|snapshot|image|wheel|commit)\s*(?:of\s+|from\s+|[-_:]\s*)?(?P<date>20[0-9]{2}[-./]?[01][0-9][-./]?[0-3][0-9])"
 )
 _OFF, _ON = word_set("off disabled =0 =false =off disable false"), word_set("on enabled =1 =true =on enable true")
 _SWITCH = re.compile(r"(?P<name>[\w.-]*)\s*=\s*(?P<state>0|1|false|true|off|on)$")
@@ -196,7 +206,7 @@ def release(name: str) -> Version | None:
     """The version that a name is and nothing else, such as v0.9.0 or "vLLM 0.10.1"; of three parts, or of two behind a v."""
     found = _RELEASE.fullmatch(name.strip("#*_`: "))
     try:
-        return Version(found["version"]) if found else None
+        return Version(re.sub(r"[-/]", ".", found["version"] or found["named"] or found["date"])) if found else None
     except InvalidVersion:
         return None
 
@@ -205,6 +215,12 @@ def commit(name: str) -> bool:
     """Whether a name is the hash of a commit, and nothing else."""
     plain = re.sub(r"(?i)^(?:commit|sha|rev)\s+|[`()\s]", "", name)
     return bool(re.fullmatch(r"[0-9a-f]{7,40}", plain)) and bool(re.search(r"[0-9]", plain)) and bool(re.search(r"[a-f]", plain))
+
+
+def implementation(name: str) -> bool:
+    """Whether a name is of one of several ways to do the same, "FLASH_ATTN", "xgrammar": a side, though nothing says which it is."""
+    words = re.findall(r"[a-z][a-z0-9+]*", name.lower().replace("_", " ").replace("-", " "))
+    return 0 < len(words) <= _LONGEST and words[0] in _IMPLEMENTATIONS and all(word in _IMPLEMENTATIONS | _NEUTRAL | _OF_WAYS for word in words)
 
 
 @lru_cache(maxsize=CACHED)
@@ -226,6 +242,7 @@ def _plain(name: str) -> str:
     spelt = foreign_words.side(" ".join(numbered.strip("#*_`: ").split()))
     lowered = " ".join(spelt.split()).replace("w/o", "without").replace("w/ ", "with ")
     lowered = re.sub(r"(?:(?<=\s)|^)(?:(?:\.{1,2}|~)/(?:[\w.-]+/)*|/(?:[\w.-]+/)+)(?=\w)", "", lowered)
+    lowered = re.sub(r"\.(?:jsonl?|txt|log|csv|tsv|md|ya?ml|out|html|sqlite|nsys-rep)\b", "", lowered)
     lowered = re.sub(r"\s?@\s?[0-9a-f]{3,40}\b|(?<=[a-z])@\S+", "", lowered)
     lowered = re.sub(r"\bas[ -]is\b", "asis", re.sub(r"\bstatus[ -]quo\b", "statusquo", lowered))
     lowered = re.sub(r"^(?:feature|feat|fix|bugfix|perf|topic|opt)/(?=\w)", "patch ", lowered)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from perfproof.importers.pasted_text.readings import ORDINALS
-from perfproof.model.scenarios.side_names import commit, leans, release, role, switched
+from perfproof.model.scenarios.side_names import commit, implementation, leans, release, role, switched
 
 _SUREST = ("before", "without", "baseline", "unpatched", "main", "master", "stock")
 """Of several names that are the baseline's, the one with the first of these words is."""
@@ -43,7 +43,7 @@ def choose(sides: Sequence[str]) -> Choice | None:
         if others[0] in ORDINALS:
             guessed = f"the {others[0]} side has no name; it is taken for the baseline, as every other is the changed one"
         return Choice(side=others[0], guessed=guessed)
-    if not any(roles.values()) and not (set(sides) & set(ORDINALS)) and not all(map(commit, sides)):
+    if not any(roles.values()) and not (set(sides) & set(ORDINALS)) and not all(commit(side) or implementation(side) for side in sides):
         return None
     inner = [side for side in others if any(_holds(other, side) for other in sides if other not in others)]
     if len(inner) == 1:

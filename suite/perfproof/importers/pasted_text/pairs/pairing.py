@@ -19,6 +19,8 @@ from perfproof.model.scenarios.metrics import Better
 
 LITTLE = 0.01
 """How much more work one side may have done for it to be the same: outputs of other lengths by a few tokens."""
+CAPTION = 40
+"""Letters of what stands above a table that tell its numbers from those of the table before."""
 WIDEST = 2.0
 """Runs of one side that nobody numbered differ by no more than this factor, or they are no runs of one thing."""
 
@@ -93,7 +95,10 @@ def _spelt_alike(readings: Sequence[Reading]) -> list[Reading]:
 
 def _commas_read(readings: Sequence[Reading], by: numerals.Convention) -> list[str]:
     """What was made of commas that no number of the text proves to be of thousands."""
-    odd = next((each.digits for each in readings if re.fullmatch(r"[1-9][0-9]{0,2},[0-9]{3}", each.digits)), "") if by == "" else ""
+    odd = next((each.digits for each in readings if re.fullmatch(r"[1-9][0-9]{0,2},[0-9]{3}", each.digits)), "")
+    if by == "comma" and odd:
+        return [f"commas were read as of decimals, as in the other numbers: {odd} as {odd.replace(',', '.')}, not as {odd.replace(',', '')}"]
+    odd = odd if by == "" else ""
     return [f"commas were read as of thousands: {odd} as {odd.replace(',', '')}, not as {odd.replace(',', '.')}"] if odd else []
 
 
@@ -147,7 +152,8 @@ def _numbered(group: Sequence[Reading]) -> Iterator[Reading]:
         own = places[plain_name(reading.side), plain_name(reading.label)]
         own += [reading.place] if reading.place not in own else []
         number = own.index(reading.place) + 1
-        yield replace(reading, label=f"{reading.label} (table {number})") if number > 1 else reading
+        caption = reading.context.caption.strip(" :*_")[:CAPTION]
+        yield replace(reading, label=f"{reading.label} ({caption or f'table {number}'})") if number > 1 else reading
 
 
 def _are_runs(ones: Sequence[tuple[Reading, float]]) -> bool:

@@ -15,7 +15,7 @@ from perfproof.importers.pasted_text.cells import Cell, unit_of
 from perfproof.importers.pasted_text.headings import RUN
 from perfproof.model.base.quantities import known
 from perfproof.model.scenarios.metric_directions import STATISTICS, better, better_in
-from perfproof.model.scenarios.side_names import commit, describes, release, role, split, switched
+from perfproof.model.scenarios.side_names import commit, describes, implementation, release, role, split, switched
 
 Kind = Literal["side", "metric", "label", "key", "unit", "run", "claim", "unclear"]
 _RUN = re.compile(r"(?i)^#?(?:run|trial|rep|repeat|repetition|iteration|iter|seed|attempt)\s*(?:#|no\.?|id|number|index)?$")
@@ -127,7 +127,7 @@ def _with_sides(found: Sequence[Column], body: Body) -> list[Column]:
     numeric = [place for place, column in enumerate(found) if _numbered([row[place] for row in body])]
     pairs = _paired([found[place].name for place in numeric])
     states = [found[place].name for place in numeric if not _sided(found[place].name)]
-    states = states if len(states) == 2 and (switched(*states) or _lettered(states)) else []
+    states = states if len(states) == 2 and (switched(*states) or _lettered(states) or all(map(implementation, states))) else []
     runs = _numbered_runs(pairs)
     sides: dict[int, Column] = {}
     for place in numeric:
@@ -176,12 +176,14 @@ def _enough(sides: Sequence[Column]) -> bool:
     names = list(dict.fromkeys(column.side for column in sides))
     if any(" → " in name for name in names):
         return True
-    if len(names) == 2 and (switched(*names) or _lettered(names)):
+    if len(names) == 2 and (switched(*names) or _lettered(names) or all(map(implementation, names))):
+        return True
+    if len(names) > 1 and all(release(name) is not None for name in names):
         return True
     if len(names) < 2 or (len({re.sub(r"(?<![\w.#])[0-9]+(?![\w.])", "", name) for name in names}) == 1):
         return False
     said = {role(name) for name in names} - {""}
-    return bool(said) or all(release(name) is not None for name in names)
+    return bool(said)
 
 
 def _arrowed(name: str) -> list[str]:
@@ -313,4 +315,6 @@ def _row_roles(names: Sequence[str], head: str) -> int:
         return 3
     if all(release(name) is not None for name in distinct):
         return 2
+    if len(distinct) == 2 and all(map(implementation, distinct)):
+        return 1
     return 1 if _SIDE_HEAD.match(head) and len(distinct) == 2 and head.lower() not in ("command", "state", "code") else 0
