@@ -91,6 +91,9 @@ def cell(text: str) -> Cell:
         found = _PRICED.match(plain)
         if found and is_digits(found["value"]):
             return Cell(text=plain, kind="value", digits=found["value"], unit=found["own"])
+    if clock := _CLOCK.match(plain):
+        seconds = int(clock["hours"] or 0) * 3600 + int(clock["minutes"]) * 60 + int(clock["seconds"])
+        return Cell(text=plain, kind="value", digits=f"{seconds}{clock['rest'] or ''}", unit="s")
     if not plain or plain.lower().strip("().") in _MISSING:
         return Cell(text=plain, kind="missing")
     if (found := _CHANGE.match(plain)) and all(map(is_digits, (found["before"], found["value"]))):
@@ -109,6 +112,8 @@ def cell(text: str) -> Cell:
     return Cell(text=plain, kind="words")
 
 
+_CLOCK = re.compile(r"^(?:(?P<hours>[0-9]{1,3}):)?(?P<minutes>[0-9]{1,3}):(?P<seconds>[0-5][0-9])(?P<rest>\.[0-9]+)?$")
+"""A time of minutes and seconds: 1:32."""
 _PRICE = re.compile(rf"^(?P<sign>[$€£¥])\s?(?P<value>{DIGITS})(?![\w.])")
 _PRICED = re.compile(rf"^(?P<value>{DIGITS}) (?P<own>[$€£¥])(?:\s*[(\[].*)?$")
 

@@ -83,6 +83,9 @@ def named_line(lines: Sequence[Line], at: int) -> tuple[Named, int] | None:
             return Named(values=(value,) if run else (), unread=unread, number=lines[at].number), at + 1
         if (of_side := _OF_SIDE.match(text)) and role(of_side["name"]) in ("baseline", "candidate"):
             return Named(values=(Value(name="", digits=of_side["rest"], side=of_side["name"]),), unread=(), number=lines[at].number), at + 1
+        if plain and role(plain["name"]) in ("baseline", "candidate") and (one := cell(plain["rest"])).kind == "value" and known(one.unit):
+            value = Value(name="", digits=one.digits, unit=one.unit, side=plain["name"])
+            return Named(values=(value,), unread=(), number=lines[at].number), at + 1
         if not plain or better_in(plain["name"], unit_of(plain["rest"]) or "") is None or better(plain["name"]) is None:
             return None
         found = plain
@@ -185,6 +188,8 @@ def _part(name: str, part: re.Match[str]) -> Value:
     if label and role(name):
         return Value(name=label, digits=part["digits"], unit=unit, side=name)
     if role(name) and better(name) is None and better(words) is not None:
+        return Value(name=words, digits=part["digits"], unit=unit, side=name)
+    if role(name) and better(name) is None and words and not label and better_in(words, unit):
         return Value(name=words, digits=part["digits"], unit=unit, side=name)
     if role(name) and better(name) is None and not (label or words) and better_in("", unit):
         return Value(name=unit, digits=part["digits"], unit=unit, side=name)

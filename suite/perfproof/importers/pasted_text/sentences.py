@@ -30,7 +30,7 @@ class Said:
 
 
 _DIGITS = r"[0-9][0-9,]{0,30}(?:\.[0-9]{1,30})?"
-_QUANTITY = re.compile(rf"(?<![\w.,#-])(?P<digits>{_DIGITS})\s?(?P<unit>{UNIT})(?![\w/])")
+_QUANTITY = re.compile(rf"(?<![\w.,#/-])(?P<digits>{_DIGITS})\s?(?P<unit>{UNIT})(?![\w/])")
 _VERSION = re.compile(r"(?i)\b(?P<lead>on|with|in|from|to|for|vs\.?|than|and|under)(?: vllm)? (?P<version>v?[0-9]+\.[0-9]+\.[0-9]+(?:\.?(?:post|rc|dev)[0-9]+)?)(?![\w.]*\w)")
 _SIDES = re.compile(r"(?i)\b(?:main|master|baseline|this (?:pr|patch|change|branch)|the (?:pr|patch)|patched)\b")
 _STOP = re.compile(r"(?<=[.!?])\s+|\n\s*\n")
@@ -76,7 +76,7 @@ _WENT = re.compile(
     rf"(?P<before>{_DIGITS})(?:\s?(?P<unit>{UNIT}))?\s+to\s+(?P<after>{_DIGITS})\s?(?P<other>{UNIT})(?![\w/])"
 )
 _NOW_AND_THEN = re.compile(
-    rf"(?i)(?<![\w.,#-])(?P<after>{_DIGITS})\s?(?P<unit>{UNIT})?(?:\s+(?:now|today))?\s*[,(;]\s*(?:it\s+)?(?:was|(?:down|up) from|previously|formerly"
+    rf"(?i)(?<![\w.,#-])(?P<after>{_DIGITS})\s?(?P<unit>{UNIT})?(?:\s+(?:now|today))?\s*[,(;]\s*(?:it\s+)?(?:was|(?:down |up )?from|previously|formerly"
     rf"|before(?: it was)?|instead of|compared (?:to|with)|used to be)\b:?\s*(?P<before>{_DIGITS})\s?(?P<late>{UNIT})(?![\w/])"
 )
 _MOVED = re.compile(

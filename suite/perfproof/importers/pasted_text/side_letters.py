@@ -19,6 +19,61 @@ LONGEST = 7
 """Words of a side's name, at most."""
 
 
+_DECLARED = re.compile(
+    r"(?i)\b(?P<name>[\w.+/-]+(?: [\w.+/-]+){0,3}?) (?:is|as|was) (?:the |our |my )?(?:baseline|reference|control)\b"
+    r"|\b(?:the |our )?baseline (?:is|=|here is|run is|was)\s*:?\s*(?:the )?[`\"']?(?P<late>[\w.+/-]+(?: [\w.+/-]+){0,3}?)[`\"']?(?=[.,;:)]|$)"
+    r"|\b(?:compared (?:to|with)|relative to|against|over) (?:the |our )?(?P<last>[\w.+/-]+) baseline\b"
+)
+"""What a sentence says of which side is the baseline: "BF16 KV cache is the baseline here"."""
+
+
+def declared(lines: Sequence[Line]) -> list[Line]:
+    """The lines; a cell or a heading that a sentence calls the baseline says so itself."""
+    said = [name.casefold() for line in lines for found in _DECLARED.finditer(line.text) if (name := next(filter(None, found.groups()), ""))]
+    said = [name for name in said if not role(name)]
+    if not said:
+        return list(lines)
+    return [replace(line, text=_with_baseline(line.text, said)) for line in lines]
+
+
+def _with_baseline(text: str, said: Sequence[str]) -> str:
+    if not re.search(r"[|│\t]", text):
+        plain = text.strip("#*_`: ").casefold()
+        return f"{text.rstrip(':* ')} (baseline)" if plain in said else text
+    cells = re.split(r"([|│\t])", text)
+    return "".join(f" {cell.strip()} (baseline) " if _is_said(cell, said) else cell for cell in cells)
+
+
+def _is_said(cell: str, said: Sequence[str]) -> bool:
+    plain = cell.strip(" *_`").casefold()
+    return bool(re.search(r"[^\W\d_]", plain)) and any(plain == name or plain in name.split() for name in said)
+
+
+def side_by_side(lines: Sequence[Line]) -> list[Line]:
+    """The lines; where two sides' outputs stand beside each other, "main | PR" above "TTFT: 41 ms | TTFT: 39 ms", one below the other."""
+    found: list[Line] = []
+    at = 0
+    while at < len(lines):
+        heads = [each.strip(" *_`:") for each in lines[at].text.split("|")]
+        end = at + 1
+        while end < len(lines) and _named_twice(lines[end].text):
+            end += 1
+        if len(heads) == 2 and {role(head) for head in heads} == {"baseline", "candidate"} and end > at + 1:  # noqa: PLR2004
+            for column, head in enumerate(heads):
+                found.append(replace(lines[at], text=f"{head}:"))
+                found += [replace(line, text=line.text.split("|")[column].strip()) for line in lines[at + 1 : end]]
+            at = end
+        else:
+            found.append(lines[at])
+            at += 1
+    return found
+
+
+def _named_twice(text: str) -> bool:
+    halves = text.split("|")
+    return len(halves) == 2 and all(re.match(r"\s*[^\W\d][^:=]{1,60}[:=]\s*[-+]?[0-9]", half) for half in halves)  # noqa: PLR2004
+
+
 def spelt_out(lines: Sequence[Line]) -> list[Line]:
     """The lines; where some of them give letters to both sides, those are empty, and the others have the names for the letters."""
     given: dict[str, str] = {}

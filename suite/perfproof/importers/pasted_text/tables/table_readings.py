@@ -14,6 +14,7 @@ from perfproof.importers.pasted_text.tables.side_rows import rows_of_sides, side
 from perfproof.importers.pasted_text.tables.table_columns import Column
 from perfproof.importers.pasted_text.tables.table_grid import Grid
 from perfproof.importers.pasted_text.tables.table_shapes import Table
+from perfproof.model.base.quantities import known
 from perfproof.model.scenarios.metric_directions import better
 from perfproof.model.scenarios.side_names import release, role
 
@@ -26,7 +27,7 @@ def read(table: Table, context: Context, place: int) -> Found:
     width = max(len(row) for row in table.rows)
     rows = [(*row, *[""] * (width - len(row))) for row in table.rows]
     first = [cell(text) for text in rows[0]]
-    headed = table.ruled or not any(each.kind in ("value", "change") for each in first[1:])
+    headed = table.ruled or not any(each.kind in ("value", "change") and not (role(each.text) and not known(each.unit)) for each in first[1:])
     head, body = (rows[0], rows[1:]) if headed else ((), rows)
     if table.heads > 1:
         head, body = grouped_heads.joined(rows[: table.heads]), rows[table.heads :]

@@ -289,7 +289,13 @@ def _headed(rows: Sequence[Sequence[str]]) -> bool:
     """Whether rows are a table: a head without values, and a value in every other row."""
     if len(rows) < LEAST_ROWS or len(rows[0]) < 2:
         return False
-    if any(cell(each).kind in ("value", "change") and release(each) is None and not re.fullmatch(r"[0-9]{1,6}", each) for each in rows[0]):
+    if any(
+        (one := cell(each)).kind in ("value", "change")
+        and release(each) is None
+        and not (role(each) and not known(one.unit))
+        and not re.fullmatch(r"[0-9]{1,6}", each)
+        for each in rows[0]
+    ):
         return False
     if not any(re.search(r"[^\W\d_]", each) for each in rows[0]):
         return False
