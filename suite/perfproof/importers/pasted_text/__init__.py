@@ -51,7 +51,7 @@ def read(path: Path) -> Paste:
 
 def parse(text: str) -> Paste:
     """What a text holds."""
-    lines = side_letters.side_by_side(side_letters.declared(side_letters.spelt_out(lines_of(text))))
+    lines = side_letters.told(lines_of(text))
     paste = _read(text, text_items.items_of(lines))
     if not paste.pairs and not paste.scores:
         return paste

@@ -45,6 +45,8 @@ RUN = re.compile(
 _MARK = re.compile(r"^(?P<mark>#{1,6})(?:\s+|(?=[A-Za-z]))(?P<text>.*?)\s*#*$")
 _BOLD = re.compile(r"^(?P<mark>\*\*|__)(?P<text>[^*]+)(?P=mark)\s*:?\s*$|^(?P<early>\*\*|__)(?P<colon>[^*]+):(?P=early)$")
 _BULLET = re.compile(r"^(?:[-*+•]|[0-9]{1,2}[.)])\s+(?P<text>.+)$")
+_ENTRY = re.compile(r"^(?:name|side|branch|build|variant|label|config|commit|version|arm|ref):\s*[\"']?(?P<side>[^\"':,{}]{2,60})[\"']?$")
+"""What an entry of a list of YAML says of whose it is."""
 _FRAMED = re.compile(r"^(?:={2,}|-{2,}|\*{3,}|~{2,}|>{2,})\s*(?P<text>[^=~*-][^=~]*?)\s*(?:={2,}|-{2,}|\*{3,}|~{2,}|<{2,})$")
 _BRACKETED = re.compile(r"^(?:\[(?P<square>[^\[\]\"',]{2,60})\]|\((?P<round>[^()\"',=]{2,60})\)|«(?P<quoted>[^»]{2,60})»)\s*:?$")
 """A line in brackets alone: [before], as files of settings have them."""
@@ -111,6 +113,8 @@ def marked_heading(lines: Sequence[Line], at: int) -> tuple[Heading, int] | None
     if _UNDERLINE.match(below) and len(line.text) <= LONGEST and re.match(r"[^\W\d_]", line.text) and ": " not in line.text:
         return _heading(line.text, 2, line), at + 2
     bullet = _BULLET.match(line.text)
+    if bullet and (entry := _ENTRY.match(bullet["text"])) and role(entry["side"]) in ("baseline", "candidate"):
+        return Heading(text=entry["side"], level=BULLET + line.indent, number=line.number), at + 1
     text = bare(bullet["text"]) if bullet else ""
     sided = role(text) and len(text.split()) <= HEADING_WORDS and not re.search(rf"[:=]|{DIGITS}\s?[A-Za-z%/]", text)
     counted = re.match(r"[0-9]{1,2}[.)]\s", line.text) and len(text.split()) <= HEADING_WORDS and not re.search(r"[0-9:=|,.!?]", text)
@@ -195,7 +199,7 @@ def _introduced(words: str) -> str | None:
             continue
         if at > 1 and _MIXING.search(tokens[at - 2]):
             continue
-        if first not in _WITH and not (role(first) and first not in ("on", "off")) and first not in ("this", "my", "our"):
+        if first not in _WITH and not (role(first) and first not in ("on", "off", "here")) and first not in ("this", "my", "our"):
             continue
         ways = [" ".join(tokens[at : at + size]).strip(" ,;()") for size in range(1, min(4, len(tokens) - at) + 1)]
         ways = [way for way in ways if way.split()[-1].lower() not in (*_INTRODUCING, "off", "it") and role(way.split()[-1])]

@@ -55,6 +55,8 @@ _FIELD = re.compile(r"(?<![\w.])(?P<key>[A-Za-z_][\w./%-]{0,40}(?:\([0-9.]{1,5}\
 _LIST = re.compile(
     rf"^[\[(]?\s*(?P<first>{DIGITS})\s*(?P<unit>{UNIT})?(?:(?:\s*[,;/|]\s+|\s{{2,}}|\s){DIGITS}\s*(?P<last>{UNIT})?)+\s*[\])]?\s*(?P<all>{UNIT})?\.?$"
 )
+_MADE = re.compile(r"\s*[,;]?\s*[(\[]?(?:mean|average|avg|median)\s*[:=]?\s*[0-9.,]+\s*[\w/µ%]*[)\]]?\.?$", re.IGNORECASE)
+"""What was made of the runs before it."""
 _PART = re.compile(rf"^(?P<before>[^\d]*?)\s*(?P<digits>{DIGITS})\s*(?P<after>[^\d(\[]*?)(?:\s*[(\[](?P<inside>[^()\[\]]*)[)\]])?\.?$")
 _ARROWED = re.compile(r"(?P<first>[\w~^#]+(?: \w+)?)\s*(?:→|->|=>)\s*(?P<second>[\w~^#]+(?: \w+)?)")
 OF_TWO = ("first of two", "second of two")
@@ -118,6 +120,8 @@ def values_of(name: str, rest: str) -> Iterator[Value]:
         one, other = next((sides for text in _INSIDE.findall(rest) if (sides := in_order(text))), OF_TWO)
         yield Value(name=name, digits=found.before, unit=found.first_unit, side=one)
         yield Value(name=name, digits=found.digits, unit=found.unit, side=other)
+    elif (told := _MADE.sub("", rest)) != rest and _LIST.match(told) and (runs := list(_runs(name, told))):
+        yield from runs
     elif _LIST.match(rest) and not is_digits(rest.strip("[]() .")) and (runs := list(_runs(name, rest))):
         yield from runs
     elif found.kind == "value" and not re.search(rf"[,;]\s+{DIGITS}\s*[A-Za-z(]", _INSIDE.sub("", rest)):

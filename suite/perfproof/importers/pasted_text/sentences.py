@@ -15,7 +15,7 @@ from perfproof.importers.pasted_text.cells import UNIT
 from perfproof.model.base import numerals
 from perfproof.model.base.quantities import UNDONE, changes, converted, known, scale
 from perfproof.model.scenarios.metric_directions import NOUNS, better_in
-from perfproof.model.scenarios.side_names import release
+from perfproof.model.scenarios.side_names import release, role
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +47,7 @@ _BASE = re.compile(
 )
 _OTHER = re.compile(
     r"(?i)\b(?:with |in |on )?(?P<word>\bthis (?:pr|patch|change|branch|commit)\b|\b(?:the |my |our )?(?:pr|patch(?:ed)?)\b"
-    r"|\bafter(?:wards)?\b|\bnow\b|\bnew\b|\bwith (?:it|the patch|the change|this)\b"
+    r"|\bhere\b|\bafter(?:wards)?\b|\bnow\b|\bnew\b|\bwith (?:it|the patch|the change|this)\b"
     r"|\bcandidate\b|\bhead\b|\bproposed\b)"
 )
 _DOUBT = re.compile(
@@ -81,7 +81,7 @@ _NOW_AND_THEN = re.compile(
 )
 _MOVED = re.compile(
     rf"(?i)(?<![\w.,#-])(?:(?P<from>\bfrom)\s+)?(?:about |around |roughly |[~≈]\s?)?(?P<before>{_DIGITS})(?:\s?(?P<unit>{UNIT}))?\s*(?:\((?P<inside>[^()]{{2,30}})\)\s*)?"
-    rf"(?P<to>->|→|=>|\bto\b)\s*(?:about |around |roughly |[~≈]\s?)?(?P<after>{_DIGITS})(?:\s?(?P<other>{UNIT}))?(?![\w/])(?:\s*\((?P<last>[^()]{{2,30}})\))?"
+    rf"(?P<to>->|→|=>|(?:\b(?:down|up) )?\bto\b)\s*(?:about |around |roughly |[~≈]\s?)?(?P<after>{_DIGITS})(?:\s?(?P<other>{UNIT}))?(?![\w/])(?:\s*\((?P<last>[^()]{{2,30}})\))?"
 )
 _VERBS = re.compile(
     r"(?i)\b(?:went|goes?|going|takes?|took|fell|falls?|dropp?(?:ed|s|ing)?|rose|rises?|grew|grows?|shr[aiu]nks?|climbed|climbs|jumped|jumps|improve[sd]?|"
@@ -92,6 +92,10 @@ _CHANGES = re.compile(
 )
 MOST_WORDS = 8
 """Words of what a sentence calls a number, at most."""
+_RESPECTIVELY = re.compile(
+    rf"(?i)\b(?P<one>(?:(?:the|this|my|our) )?[\w#]+) and (?P<other>(?:(?:the|this|my|our) )?[\w#]+)\b[^.;]{{0,60}}?(?P<first>{_DIGITS})(?:\s?{UNIT})? and (?P<second>{_DIGITS})"
+    rf"\s?(?P<unit>{UNIT})[^.;]{{0,40}}?,?\s*respectively"
+)
 _TAKES = re.compile(r"(?i)\b(?P<what>[a-z][\w-]+) (?:took|takes|(?:used to )(?:take|need|last)|needs|needed|lasted|lasts)\b")
 _LEADING = re.compile(r"(?i)^(?:(?:and|but|while|the|our|my|its)\s+)+")
 LONGEST_QUOTED = 80
@@ -124,6 +128,7 @@ def _read(text: str) -> list[Said]:
     if by != "mixed":
         found += [one for sentence in sentences for one in _compared(sentence, by)]
         found += _told_apart(sentences, by)
+        found += [one for sentence in sentences for one in _in_turn(sentence, by)]
         known_ = {(one.before, one.after) for one in found}
         found += [one for sentence in sentences for one in _was(sentence, by)]
         found += [one for sentence in sentences for one in _went(sentence, by) if (one.before, one.after) not in known_]
@@ -205,7 +210,7 @@ def _moved(sentence: str, by: numerals.Convention) -> Iterator[Said]:
         texts = [found["before"].rstrip(",."), found["after"].rstrip(",.")]
         unit, late = found["unit"] or found["other"] or "", found["other"] or found["unit"] or ""
         changed = found["unit"] and found["other"] and _CHANGES.search(words)
-        if (found["to"] == "to" and not found["from"] and not changed) or _DOUBT.search(words) or UNDONE.search(sentence) or not known(unit):
+        if (found["to"].endswith("to") and not found["from"] and not changed) or _DOUBT.search(words) or UNDONE.search(sentence) or not known(unit):
             continue
         if not all(map(numerals.is_number, texts)) or numerals.doubtful(texts) or not (label := _called(words)):
             continue
@@ -253,6 +258,29 @@ def _taken(words: str) -> str:
     """The time that something takes: "the run takes" is "run time"."""
     found = _TAKES.search(words)
     return f"{found['what']} time" if found and found["what"].lower() not in ("it", "this", "that", "which", "one") else ""
+
+
+def _in_turn(sentence: str, by: numerals.Convention) -> Iterator[Said]:
+    """Two sides and their two numbers, "main and this PR get 4,120 and 4,388 tok/s respectively"."""
+    found = _RESPECTIVELY.search(sentence)
+    if not found or _DOUBT.search(sentence):
+        return
+    texts = [found[name].rstrip(",") for name in ("first", "second")]
+    sides = {role(found[name]): at for at, name in enumerate(("one", "other"))}
+    unit = found["unit"]
+    if set(sides) != {"baseline", "candidate"} or not known(unit) or not all(map(numerals.is_number, texts)) or numerals.doubtful(texts):
+        return
+    values = [numerals.value(text, by) for text in texts]
+    metric = next((match["label"] for match in METRIC.finditer(sentence)), unit if "/" in unit else "")
+    if metric and better_in(metric, unit):
+        names = {way: found[("one", "other")[at]] for way, at in sides.items()}
+        yield Said(
+            metric=metric,
+            before=values[sides["baseline"]],
+            after=values[sides["candidate"]],
+            unit=unit,
+            sides=(names["baseline"], names["candidate"]),
+        )
 
 
 def _by_its_unit(first: re.Match[str], second: re.Match[str]) -> str:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from perfproof.importers.pasted_text import headings, inline_values, named_values
+from perfproof.importers.pasted_text import headings, inline_values, named_values, sentences
 from perfproof.importers.pasted_text.clients.client_blocks import Block, json_block, serving_block
 from perfproof.importers.pasted_text.clients.client_setup import Setup, setup_line
 from perfproof.importers.pasted_text.clients.json_values import Structure, structure
@@ -120,6 +120,14 @@ def _goes_on(lines: Sequence[Line], at: int) -> bool:
     return bool(re.match(rf"[a-z(]{loose}", below.text)) and not re.search(r"[|\t=]|\s{2}", below.text) and not re.match(r"[\w ()./+-]{1,40}:\s", below.text)
 
 
+def _named(lines: Sequence[Line], at: int) -> tuple[Item, int] | None:
+    """A line with a name and its numbers, or what it says as a sentence where they are not read as that."""
+    found = inline_values.named_line(lines, at)
+    if found and not found[0].values and sentences.read(lines[at].text):
+        return _sentence(lines, at)
+    return found
+
+
 def _sentence(lines: Sequence[Line], at: int) -> Found:
     """A line of words; what stands in the next line may go on with it."""
     return Sentence(text=lines[at].text, number=lines[at].number), at + 1
@@ -142,7 +150,7 @@ _SHAPES: tuple[Callable[[Sequence[Line], int], tuple[Item | None, int] | None], 
     table_shapes.gutter_table,
     named_values.fields_line,
     headings.marked_heading,
-    inline_values.named_line,
+    _named,
     headings.plain_heading,
     _sentence,
 )

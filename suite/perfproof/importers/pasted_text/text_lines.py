@@ -65,6 +65,8 @@ _HOURS, _MINUTES, _SECONDS = (
 )
 _LASTED = re.compile(rf"(?<![\w.:,-])(?:{_HOURS}\s?{_MINUTES}(?:\s?{_SECONDS})?|{_MINUTES}\s?{_SECONDS})(?![\w/])")
 """A time of several units: 1m 23.4s, 2 h 5 min."""
+_BACKWARD = re.compile(rf"(?P<after>{DIGITS}(?:\s?{UNIT})?|\b[A-Za-z]+)\s*(?:<-{{1,2}}(?!>)|←|⟵)\s*(?P<before>{DIGITS}(?:\s?{UNIT})?|[A-Za-z]+\b)")
+"""An arrow to the left, as in "39 ms <- 41 ms"."""
 _JIRA = re.compile(r"^\|\|.*\|\|$")
 _LATEX_ROW = re.compile(r"^(?P<cells>[^&]*(?<!\\)&.*?)\s*\\\\\s*(?:\\hline|\[[^\]]*\])?\s*$")
 _LATEX_RULE = re.compile(r"^\s*\\(?:toprule|midrule|bottomrule|hline|cmidrule\S*|begin\{.*|end\{.*|centering|caption\{.*|label\{.*)\s*$")
@@ -191,8 +193,17 @@ def _side_of_diff(text: str) -> str:
 def _numbers(text: str) -> str:
     """A line whose numbers have no underscores between thousands, whose thousands of a rate stand in its unit ("4.5 ktok/s"), and whose
     times are of one unit."""
+    text = _BACKWARD.sub(_turned, text)
     text = _LASTED.sub(_in_seconds, foreign_words.units(_JOINED.sub("", text)))
     return _THOUSANDS.sub(r" \g<mark>", _UNDERSCORED.sub(lambda found: found[0].replace("_", ""), text))
+
+
+def _turned(arrow: re.Match[str]) -> str:
+    """What an arrow to the left leads from and to, in the order of time; anything but two numbers or two sides as it is."""
+    one, other = arrow["after"].strip(), arrow["before"].strip()
+    sided = role(one) and role(other) and role(one) != role(other)
+    numbers = all(re.fullmatch(rf"{DIGITS}\s?(?:{UNIT})?", each) for each in (one, other))
+    return f"{other} -> {one}" if sided or numbers else arrow[0]
 
 
 def _in_seconds(lasted: re.Match[str]) -> str:

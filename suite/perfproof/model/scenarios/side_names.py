@@ -118,6 +118,8 @@ def _role(words: Sequence[str]) -> Role:
         return ""
     words = _unchanged(words)
     first, last, every = words[0], words[-1], set(words)
+    if first == "here":
+        return "candidate" if len(words) == 1 else ""
     if first in _OF_BOTH:
         return ""
     if first in FIRST:

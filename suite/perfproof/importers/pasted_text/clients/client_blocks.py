@@ -25,11 +25,12 @@ WORK = re.compile(
     r"|total[_ ](?:input|output)[_ ]tokens"
     r"|max(?:imum)?[_ ](?:request )?concurrency|traffic request rate|request rate configured.*|request[_ ]rate|burstiness"
     r"|random[_ ](?:input|output)[_ ]len"
-    r"|number of (?:prompts|requests)|input[_ ]len\w*|output[_ ]len\w*)$"
+    r"|number of (?:prompts|requests)|input[_ ]len\w*|output[_ ]len\w*|concurrency|batch(?:[_ ]size)?|bs|users|clients|isl|osl|tp|num[_ ]gpus)$"
 )
 """Names of what was asked of a run; it is no result."""
 CONDITION = re.compile(
-    r"(?i)^(?:max(?:imum)?[_ ](?:request )?concurrency|traffic request rate|request rate configured.*|request[_ ]rate|num[_ ]prompts)$"
+    r"(?i)^(?:max(?:imum)?[_ ](?:request )?concurrency|traffic request rate|request rate configured.*|request[_ ]rate|num[_ ]prompts"
+    r"|concurrency|batch(?:[_ ]size)?|bs|users|clients|isl|osl|input[_ ]len|output[_ ]len|tp|num[_ ]gpus)$"
 )
 """Of these, what makes another run of it where it differs."""
 _IDENTITY = ("side", "branch", "build", "version", "commit", "label", "name", "variant", "arm", "tag")

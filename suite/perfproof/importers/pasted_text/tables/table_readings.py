@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from perfproof.importers.pasted_text.cells import Cell, bare, cell
+from perfproof.importers.pasted_text.cells import DIGITS, UNIT, Cell, bare, cell, unit_of
 from perfproof.importers.pasted_text.headings import Context
 from perfproof.importers.pasted_text.readings import Found, Reading
 from perfproof.importers.pasted_text.tables import grouped_heads, headless_table, table_columns
 from perfproof.importers.pasted_text.tables.side_columns import columns_of_sides
 from perfproof.importers.pasted_text.tables.side_rows import rows_of_sides, sides_in_labels, values_only
 from perfproof.importers.pasted_text.tables.table_columns import Column
-from perfproof.importers.pasted_text.tables.table_grid import Grid
+from perfproof.importers.pasted_text.tables.table_grid import Grid, reading
 from perfproof.importers.pasted_text.tables.table_shapes import Table
 from perfproof.model.base.quantities import known
 from perfproof.model.scenarios.metric_directions import better
 from perfproof.model.scenarios.side_names import release, role
 
+_SIDE_AND_NUMBER = re.compile(rf"(?P<side>[A-Za-z][\w ()#./+-]{{0,30}}?)\s*[:=]?\s*(?P<digits>{DIGITS})(?:\s?(?P<unit>{UNIT}))?(?=[\s,;|/)]|$)")
 NAMED_ROWS = 3
 """How many rows of a table without sides are named."""
 
@@ -54,6 +56,8 @@ def _grid(grid: Grid) -> Found:
         if not found.readings and any(release(one.text) is not None for row in grid.rows for one in row):
             found.sideless.append(f"the table in line {grid.number} holds versions of software, which are no measurements")
         return found
+    if not grid.context.side and (inside := list(_sides_in_cells(grid))):
+        return _collected(grid, iter(inside))
     if shared := sides_in_labels(grid):
         return _collected(grid, shared)
     side = table_columns.side_column(grid.columns, grid.rows)
@@ -67,6 +71,29 @@ def _grid(grid: Grid) -> Found:
     if not grid.context.side:
         return Found(left_out=found.left_out, sideless=[_sideless(grid)] if found.readings else [])
     return found
+
+
+def _sides_in_cells(grid: Grid) -> Iterator[Reading]:
+    """The numbers of cells that name both sides: "before: 12.1 ms, after: 11 ms", "main 100, PR 104"."""
+    for row, part in zip(grid.rows, grid.parts, strict=True):
+        label = row[0].text
+        for column, one in zip(grid.columns, row, strict=True):
+            found = [(each["side"].strip(" :=(-"), each) for each in _SIDE_AND_NUMBER.finditer(one.text)] if one.kind == "words" else []
+            if {role(side) for side, _ in found} != {"baseline", "candidate"}:
+                continue
+            for side, each in found:
+                unit = each["unit"] if each["unit"] and known(each["unit"]) else unit_of(column.name)
+                name = column.name if better(column.name) or unit_of(column.name) else ""
+                yield reading(
+                    grid,
+                    part,
+                    side=side,
+                    label=", ".join(text for text in (name, label) if text) or "value",
+                    measure=name or label,
+                    digits=each["digits"],
+                    unit=unit,
+                    named="",
+                )
 
 
 def _without_versions(columns: Sequence[Column], grid: Grid) -> list[Column]:
