@@ -16,6 +16,12 @@ from perfproof.model.scenarios.side_names import role, split
 SIDE_KEYS = word_set("side branch build version commit arm variant label name tag rev revision ref patch impl config mode")
 RUN_KEYS = word_set("run trial rep repeat iteration iter seed attempt round")
 LONGEST_NAME = 80
+FEW_WORDS = 3
+_SAID = re.compile(
+    r"(?i)\b(?:is|are|was|were|goes|went|took|takes|take|about|around|at|of|for|in|on|from|to|by|than|with|after|before|i|we|it|this|that|in total|total|only|every"
+    r"|the|a|an|and|or|just|up|down|over|under|per|still|now|then|got|get|gets|sees?|saw|needs?|wait(?:ed|s)?|ran|runs?)\b"
+)
+"""Words of a sentence, which is no name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,6 +94,8 @@ def named_line(lines: Sequence[Line], at: int) -> tuple[Named, int] | None:
         if plain and role(plain["name"]) in ("baseline", "candidate") and (one := cell(plain["rest"])).kind == "value" and known(one.unit):
             value = Value(name="", digits=one.digits, unit=one.unit, side=plain["name"])
             return Named(values=(value,), unread=(), number=lines[at].number), at + 1
+        if plain and _measured(plain["name"], cell(plain["rest"]).unit):
+            return Named(values=(_sided(Value(name=plain["name"], digits=cell(plain["rest"]).digits, unit=cell(plain["rest"]).unit)),), unread=(), number=lines[at].number), at + 1
         if not plain or better_in(plain["name"], unit_of(plain["rest"]) or "") is None or better(plain["name"]) is None:
             return None
         found = plain
@@ -104,6 +112,12 @@ def named_line(lines: Sequence[Line], at: int) -> tuple[Named, int] | None:
     if missing and (better(name) or unit_of(name)):
         return Named(values=(), unread=((name, rest),), number=lines[at].number), at + 1
     return None
+
+
+def _measured(name: str, unit: str) -> bool:
+    """Whether a few words before a quantity are what was measured, "decode 9.1 ms": no verb and no side."""
+    plain = len(name.split()) <= FEW_WORDS and not _SAID.search(name) and not name.endswith((",", "."))
+    return plain and bool(unit) and known(unit) and unit != "B" and better_in(name, unit) is not None and not role(name)
 
 
 def values_of(name: str, rest: str) -> Iterator[Value]:

@@ -90,6 +90,7 @@ _VERBS = re.compile(
 _CHANGES = re.compile(
     r"(?i)\b(?:fell|dropp?(?:ed|s)|rose|grew|shrank|climbed|jumped|improve[sd]?|(?:in|de)creased?s?|reduced?s?|cut|halved|doubled|faster|slower|went (?:up|down))\b"
 )
+_PRONOUNS = re.compile(r"(?i)\b(?:this|that|it|these|those|which|we|i|you|they|the|pr|change|patch|our|my|also|now|then|so|with|in|on)\b")
 MOST_WORDS = 8
 """Words of what a sentence calls a number, at most."""
 _RESPECTIVELY = re.compile(
@@ -232,7 +233,8 @@ def _called(words: str) -> str:
         return " ".join(rest.strip(" :,.(-–—").split()[:MOST_WORDS])
     if code := re.findall(r"`([^`]{1,60})`", words):
         return str(code[-1])
-    phrase = _VERBS.split(re.split(r"[,;.!?]\s|[()]|\b(?:and|while|but)\b", words.rstrip(" :,(-–—"))[-1])[0]
+    phrases = _VERBS.split(re.split(r"[,;.!?]\s|[()]|\b(?:and|while|but)\b", words.rstrip(" :,(-–—"))[-1])
+    phrase = next((each for each in phrases if re.search(r"[^\W\d_]{2}", _PRONOUNS.sub("", each))), "")
     plain = " ".join(_LEADING.sub("", phrase.strip(" :*_-–—")).split()[-MOST_WORDS:])
     return plain if re.search(r"[^\W\d_]{2}", plain) else ""
 

@@ -24,6 +24,10 @@ def columns_of_sides(grid: Grid) -> Iterator[Reading | str]:
             yield f"{made} of the runs"
             continue
         words = labels(grid, row)
+        named = " ".join(text for text, is_key in words if not is_key)
+        if _SETTING.match(named) and not any(known(one.unit) for one in _of_sides(grid, row)) and better(named) is None:
+            yield f"{named}: a setting"
+            continue
         measured = any(known(one.unit) and one.unit != "%" for one in _of_sides(grid, row))
         if (_tells([text for text, is_key in words if not is_key]) and not measured) or (versions and _of_software(grid, row)):
             yield ", ".join(text for text, _ in words)
@@ -31,6 +35,10 @@ def columns_of_sides(grid: Grid) -> Iterator[Reading | str]:
         for column, one in zip(grid.columns, row, strict=True):
             if column.kind == "side" or one.kind == "change":
                 yield from _of_side(grid, row, part, column, one)
+
+
+_SETTING = re.compile(r"^(?:--?[a-z][\w-]*|[A-Z][A-Z0-9]*_[A-Z0-9_]+|[a-z][\w.]*\.[a-z_]+)(?: \(\w+\))?$")
+"""The name of a flag, of a variable or of a key: its number was set, not measured."""
 
 
 def _of_sides(grid: Grid, row: Sequence[Cell]) -> list[Cell]:

@@ -19,7 +19,7 @@ from perfproof.model.base.quantities import known
 from perfproof.model.scenarios.metric_directions import better
 from perfproof.model.scenarios.side_names import release, role
 
-_SIDE_AND_NUMBER = re.compile(rf"(?P<side>[A-Za-z][\w ()#./+-]{{0,30}}?)\s*[:=]?\s*(?P<digits>{DIGITS})(?:\s?(?P<unit>{UNIT}))?(?=[\s,;|/)]|$)")
+_SIDE_AND_NUMBER = re.compile(rf"(?P<side>[A-Za-z][\w ()#./+-]{{0,30}}?)\s*[:=]?\s*(?P<digits>{DIGITS})(?:\s?(?P<unit>ns|us|µs|ms|s|sec|min|%|[KMGTk]i?B|\w+/\w+))?(?=[\s,;|/)]|$)")
 NAMED_ROWS = 3
 """How many rows of a table without sides are named."""
 
