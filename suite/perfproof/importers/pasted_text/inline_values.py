@@ -41,6 +41,8 @@ _WAS = re.compile(
     r"(?:\s+(?:(?:on|in|for|with)\s+)?(?P<side>[a-z][\w -]{1,30}?))?\s*\)?\.?$"
 )
 """A number and, behind it, what it was: "41 ms (was 45 ms)", "41 ms (main: 45 ms)"."""
+_KEY = re.compile(rf"^[\"'](?P<name>[^\"']{{2,60}})[\"']\s*:\s*[\"']?(?P<value>{DIGITS}\s?(?:{UNIT})?)[\"']?,?$")
+"""A key and its number, of an object without its braces."""
 _CHANGED = re.compile(rf"^(?P<change>{DIGITS}\s?(?:{UNIT})?\s*(?:→|->|=>)\s*{DIGITS}\s?(?:{UNIT})?)\s+(?P<label>[A-Za-z][^0-9]*)$")
 """A change, and what changed behind it."""
 _SPREAD = re.compile(r"\s*±\s*[0-9][0-9.,]*")
@@ -63,6 +65,10 @@ class _Quantity:
 def named_line(lines: Sequence[Line], at: int, depth: int = 0) -> tuple[Named, int] | None:
     """A line with a name and its numbers (`named_values`); where that leaves quantities of it unread, each by its own words, and what
     stays unread by name."""
+    if key := _KEY.match(lines[at].text):
+        lines = [replace(lines[at], text=f"{key['name']}: {key['value'].rstrip(',')}")]
+        found = named_values.named_line(lines, 0)
+        return (found[0], at + 1) if found else None
     found = named_values.named_line(lines, at)
     text = _BULLET.sub("", bare(lines[at].text))
     if SETTING.match(text):

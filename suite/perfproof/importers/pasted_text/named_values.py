@@ -17,6 +17,7 @@ SIDE_KEYS = word_set("side branch build version commit arm variant label name ta
 RUN_KEYS = word_set("run trial rep repeat iteration iter seed attempt round")
 LONGEST_NAME = 80
 FEW_WORDS = 3
+_VERB = re.compile(r"(?i)\s+(?:gives?|gave|gets?|got|is|was|has|had|runs?|ran|does|did|shows?|reports?|needs?|takes?|took|reach(?:es|ed)?)\b")
 _SAID = re.compile(
     r"(?i)\b(?:is|are|was|were|goes|went|took|takes|take|about|around|at|of|for|in|on|from|to|by|than|with|after|before|i|we|it|this|that|in total|total|only|every"
     r"|the|a|an|and|or|just|up|down|over|under|per|still|now|then|got|get|gets|sees?|saw|needs?|wait(?:ed|s)?|ran|runs?)\b"
@@ -91,8 +92,9 @@ def named_line(lines: Sequence[Line], at: int) -> tuple[Named, int] | None:
             return Named(values=(value,) if run else (), unread=unread, number=lines[at].number), at + 1
         if (of_side := _OF_SIDE.match(text)) and role(of_side["name"]) in ("baseline", "candidate"):
             return Named(values=(Value(name="", digits=of_side["rest"], side=of_side["name"]),), unread=(), number=lines[at].number), at + 1
-        if plain and role(plain["name"]) in ("baseline", "candidate") and (one := cell(plain["rest"])).kind == "value" and known(one.unit):
-            value = Value(name="", digits=one.digits, unit=one.unit, side=plain["name"])
+        side = _VERB.split(plain["name"])[0] if plain else ""
+        if plain and role(side) in ("baseline", "candidate") and (one := cell(plain["rest"])).kind == "value" and known(one.unit):
+            value = Value(name=one.unit if "/" in one.unit else "", digits=one.digits, unit=one.unit, side=side)
             return Named(values=(value,), unread=(), number=lines[at].number), at + 1
         if plain and _measured(plain["name"], cell(plain["rest"]).unit):
             return Named(values=(_sided(Value(name=plain["name"], digits=cell(plain["rest"]).digits, unit=cell(plain["rest"]).unit)),), unread=(), number=lines[at].number), at + 1

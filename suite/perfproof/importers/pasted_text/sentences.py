@@ -80,8 +80,8 @@ _NOW_AND_THEN = re.compile(
     rf"|before(?: it was)?|instead of|compared (?:to|with)|used to be)\b:?\s*(?P<before>{_DIGITS})\s?(?P<late>{UNIT})(?![\w/])"
 )
 _MOVED = re.compile(
-    rf"(?i)(?<![\w.,#-])(?:(?P<from>\bfrom)\s+)?(?:about |around |roughly |[~≈]\s?)?(?P<before>{_DIGITS})(?:\s?(?P<unit>{UNIT}))?\s*(?:\((?P<inside>[^()]{{2,30}})\)\s*)?"
-    rf"(?P<to>->|→|=>|(?:\b(?:down|up) )?\bto\b)\s*(?:about |around |roughly |[~≈]\s?)?(?P<after>{_DIGITS})(?:\s?(?P<other>{UNIT}))?(?![\w/])(?:\s*\((?P<last>[^()]{{2,30}})\))?"
+    rf"(?i)(?<![\w.,#-])(?:(?P<from>\b(?:from|de|von|da|desde))\s+)?(?:about |around |roughly |[~≈]\s?)?(?P<before>{_DIGITS})(?:\s?(?P<unit>{UNIT}))?\s*(?:\((?P<inside>[^()]{{2,30}})\)\s*)?"
+    rf"(?P<to>->|→|=>|(?:\b(?:down|up) )?\bto\b|\bà|\bauf\b|\ba\b)\s*(?:about |around |roughly |[~≈]\s?)?(?P<after>{_DIGITS})(?:\s?(?P<other>{UNIT}))?(?![\w/])(?:\s*\((?P<last>[^()]{{2,30}})\))?"
 )
 _VERBS = re.compile(
     r"(?i)\b(?:went|goes?|going|takes?|took|fell|falls?|dropp?(?:ed|s|ing)?|rose|rises?|grew|grows?|shr[aiu]nks?|climbed|climbs|jumped|jumps|improve[sd]?|"
@@ -211,7 +211,7 @@ def _moved(sentence: str, by: numerals.Convention) -> Iterator[Said]:
         texts = [found["before"].rstrip(",."), found["after"].rstrip(",.")]
         unit, late = found["unit"] or found["other"] or "", found["other"] or found["unit"] or ""
         changed = found["unit"] and found["other"] and _CHANGES.search(words)
-        if (found["to"].endswith("to") and not found["from"] and not changed) or _DOUBT.search(words) or UNDONE.search(sentence) or not known(unit):
+        if (found["to"][-1].isalpha() and not found["from"] and not changed) or _DOUBT.search(words) or UNDONE.search(sentence) or not known(unit):
             continue
         if not all(map(numerals.is_number, texts)) or numerals.doubtful(texts) or not (label := _called(words)):
             continue

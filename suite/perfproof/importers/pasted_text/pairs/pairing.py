@@ -16,6 +16,7 @@ from perfproof.importers.pasted_text.readings import Found, Pair, Paste, Reading
 from perfproof.model.base import numerals
 from perfproof.model.base.quantities import PLACES
 from perfproof.model.scenarios.metrics import Better
+from perfproof.model.scenarios.side_names import role
 
 LITTLE = 0.01
 """How much more work one side may have done for it to be the same: outputs of other lengths by a few tokens."""
@@ -43,6 +44,7 @@ _RUNS = re.compile(
     r"(?i)\(\s*(?:n\s*=\s*([0-9]{1,4})|(?:(?:mean|median|avg|average|best) of )?([0-9]{1,4}) (?:runs|reps|trials|repeats|launches))\s*\)"
 )
 """How many runs the name of a side says that its numbers are of."""
+_VERB = re.compile(r"(?i)\s+(?:(?:i|we|you|it) )?(?:gives?|gave|gets?|got|shows?|reports?|needs?|takes?|took|reach(?:es|ed)?|does|did)\b")
 Samples = Mapping[str, Mapping[str, _Sample]]
 """By label, then by side."""
 
@@ -88,9 +90,10 @@ def pair(found: Found) -> Paste:
 
 
 def _spelt_alike(readings: Sequence[Reading]) -> list[Reading]:
-    """The readings, with each side spelt as it first was: Before and before are one."""
+    """The readings, with each side spelt as it first was, without a verb: Before and before are one."""
     names: dict[str, str] = {}
-    return [replace(each, side=names.setdefault(each.side.casefold(), each.side)) for each in readings]
+    cut = {each.side: short if role(short := _VERB.split(each.side)[0]) else each.side for each in readings}
+    return [replace(each, side=names.setdefault(cut[each.side].casefold(), cut[each.side])) for each in readings]
 
 
 def _commas_read(readings: Sequence[Reading], by: numerals.Convention) -> list[str]:

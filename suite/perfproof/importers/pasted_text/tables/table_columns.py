@@ -52,6 +52,8 @@ class Column:
     run: str = ""
 
 
+_ORDERED = re.compile(r"(?P<one>[\w~^#]+)\s*(?:→|->|=>|➔|➜|⟶|/|\||\bvs\.?)\s*(?P<other>[\w~^#]+)(?!\s*/)")
+"""Two words with an arrow between them, the sides of a cell's two numbers."""
 Body = Sequence[Sequence[Cell]]
 
 
@@ -132,17 +134,16 @@ def _with_sides(found: Sequence[Column], body: Body) -> list[Column]:
     sides: dict[int, Column] = {}
     for place in numeric:
         column, rest = found[place], pairs.get(found[place].name)
-        if rest is not None and column.name in runs:
+        if _order(column.name) and any(row[place].kind in ("change", "versus") for row in body):
+            sides[place] = _of_two(column.name)
+        elif rest is not None and column.name in runs:
             sides[place] = Column(kind="side", name=column.name, side=rest[0], unit=unit_of(column.name), run=rest[1].lstrip("#"))
         elif rest is not None and not _SPREAD.match(rest[1]):
             sides[place] = Column(
                 kind="side", name=column.name, side=rest[0], metric=rest[1], unit=unit_of(rest[1]) or unit_of(column.name)
             )
-        elif any(row[place].kind in ("change", "versus") for row in body) and (between := _arrowed(column.name)):
-            metric = without_unit(_without_unit(column.name)) if " ".join(between) not in column.name and column.name.endswith(")") else ""
-            metric = "" if any(half in metric for half in between) else metric
-            unit = unit_of(column.name) or (unit_of(_without_unit(column.name)) if metric else "")
-            sides[place] = Column(kind="side", name=column.name, side=" → ".join(between), metric=metric, unit=unit)
+        elif any(row[place].kind in ("change", "versus") for row in body) and _arrowed(column.name):
+            sides[place] = _of_two(column.name)
         elif column.kind not in ("claim", "run", "unit") and (_sided(column.name) or column.name in states):
             sides[place] = _side(column.name)
     spreads = {place for place in numeric if (rest := pairs.get(found[place].name)) and _SPREAD.match(rest[1])}
@@ -161,6 +162,20 @@ def _with_sides(found: Sequence[Column], body: Body) -> list[Column]:
         or (replace(column, kind="claim") if place in spreads or column.name.casefold() in metrics else _beside(column, place < first))
         for place, column in enumerate(found)
     ]
+
+
+def _order(name: str) -> re.Match[str] | None:
+    """Where a name has the two sides of its numbers beside each other, None where it has not."""
+    return next((found for found in _ORDERED.finditer(name) if {role(found["one"]), role(found["other"])} == {"baseline", "candidate"}), None)
+
+
+def _of_two(name: str) -> Column:
+    """A column of cells with two numbers: its sides in their order, and its metric where it has one beside them."""
+    between, ordered = _arrowed(name), _order(name)
+    rest = name.replace(ordered[0], "") if ordered else ""
+    rest = re.sub(r"[(\[]\s*[)\]]", "", rest).strip(" -–—:,") or (_without_unit(name) if name.endswith(")") else "")
+    metric = "" if any(half in rest for half in between) else without_unit(rest)
+    return Column(kind="side", name=name, side=" → ".join(between), metric=metric, unit=unit_of(name) or (unit_of(rest) if metric else ""))
 
 
 def _numbered(cells: Sequence[Cell]) -> bool:
@@ -188,6 +203,8 @@ def _enough(sides: Sequence[Column]) -> bool:
 
 def _arrowed(name: str) -> list[str]:
     """The two sides that a name has for the numbers of its cells: "main → PR", "TTFT ms (main / PR)"."""
+    if found := _order(name):
+        return [found["one"], found["other"]]
     bracket = re.search(r"[(\[]([^()\[\]]*)[)\]]$", name)
     for text in (_without_unit(name), bracket[1] if bracket else ""):
         halves = [half.strip() for half in _BETWEEN.split(text)]
