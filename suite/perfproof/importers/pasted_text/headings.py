@@ -188,7 +188,10 @@ def _said(words: str) -> str:
 def _introduced(words: str) -> str | None:
     """The side of what a sentence introduces, "With my fix (commit a90c3b5), the same reproducer:"; "" where it names both or a word for one
     stands elsewhere ("was not supported upstream"), None where the words alone may decide."""
-    tokens = re.split(r"\s+", re.split(r"(?<=[.!?])\s+", words)[-1].rstrip(": "))
+    sentence = re.split(r"(?<=[.!?])\s+", words)[-1].rstrip(": ")
+    if _MIXING.search(sentence):
+        return ""
+    tokens = sentence.split()
     found: dict[str, str] = {}
     for at, token in enumerate(tokens):
         before = tokens[at - 1].lower() if at else ""
@@ -197,19 +200,19 @@ def _introduced(words: str) -> str | None:
             continue
         if at and first not in _WITH and before not in _INTRODUCING:
             continue
-        if at > 1 and _MIXING.search(tokens[at - 2]):
-            continue
         if first not in _WITH and not (role(first) and first not in ("on", "off", "here")) and first not in ("this", "my", "our"):
             continue
         ways = [" ".join(tokens[at : at + size]).strip(" ,;()") for size in range(1, min(4, len(tokens) - at) + 1)]
         ways = [way for way in ways if way.split()[-1].lower() not in (*_INTRODUCING, "off", "it") and role(way.split()[-1])]
+        ways = [way for way in ways if way.lower() not in ("these", "this", "my", "our", "those")]
+        ways = [first] if ways and first in ("before", "after") else ways
         named = next((way for way in ways if role(way) in ("baseline", "candidate")), "")
         bracket = re.match(rf"{re.escape(named)} (\([^()]{{2,30}}\))", " ".join(tokens[at:]))
         named = f"{named} {bracket[1]}" if named and bracket and role(f"{named} {bracket[1]}") == role(named) else named
         found |= {role(named): named} if named and role(named) not in found else {}
     if len(found) == 1:
         return next(iter(found.values()))
-    return "" if found or not _MIXING.search(words) and re.search(r"\b(?:not|n't|no)\b", words) else None
+    return "" if found or re.search(r"\b(?:not|n't|no)\b", words) else None
 
 
 _WITH = ("with", "without", "before", "after", "w/o", "w/")

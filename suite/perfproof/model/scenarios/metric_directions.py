@@ -45,7 +45,7 @@ _NOUNS: tuple[tuple[Better, Kind, str], ...] = (
     ("lower", "count", "rejected|rejected requests|dropped|dropped requests|aborted requests|invalid outputs|retransmits|gc collections"),
     ("lower", "count", "bytes copied|blocks copied|tokens copied|copies|allocations|allocs"),
     ("lower", "memory", "alloc"),
-    ("higher", "number", "acceptance length|accept length|accepted tokens|accepted tokens/step|score|scores"),
+    ("higher", "number", "acceptance length|accept length|accepted tokens|accepted tokens/step"),
     ("higher", "number", "tok/j|tokens/j|tokens/joule|tok/joule|tok/w|tokens/watt|tokens/$"),
     ("lower", "number", "overhead|perplexity|ppl|loss|bits per byte|bits per character|bpb|bpc|nll|negative log likelihood"),
     ("lower", "memory", "wheel size|binary size|image size|file size|artifact size|wheel|binary|tarball"),

@@ -15,6 +15,9 @@ from perfproof.model.scenarios.side_names import describes, release, role
 
 LEAST_ROWS = 2
 MOST_ROWS = 5_000
+MOST_LINES = 300
+"""Lines of a table without marks, at most."""
+_GAP = re.compile(r"\S\s{2,}\S")
 LEAST_COLUMNS = 3
 """Columns of a table without marks, at least: a label and two sides."""
 _BARS = "|│┃║┆┊"
@@ -228,7 +231,9 @@ def _may_be_head(lines: Sequence[Line], at: int) -> bool:
 
 def gutter_table(lines: Sequence[Line], at: int) -> tuple[Table, int] | None:
     """Columns that only their places tell apart, with empty cells: each gap that all lines have is one between columns."""
-    end = next((place for place in range(at, len(lines)) if lines[place].empty or place - at >= MOST_ROWS), len(lines))
+    if not any(_GAP.search(line.text) for line in lines[at : at + 2]) or (at and _GAP.search(lines[at - 1].text)):
+        return None  # no columns, or lines of which the first was tried
+    end = next((place for place in range(at, len(lines)) if lines[place].empty or place - at >= MOST_LINES), len(lines))
     block = [" " * line.indent + line.text for line in lines[at:end] if not _RULE.match(line.text)]
     if len(block) <= LEAST_ROWS or any(_SPLIT.search(text) or "\t" in text for text in block):
         return None
