@@ -11,7 +11,7 @@ about. What it does not pair is named.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -32,11 +32,13 @@ from perfproof.importers.pasted_text.text_lines import lines_of, load
 from perfproof.model.base import numerals
 from perfproof.model.base.errors import BadInput
 from perfproof.model.base.quantities import known, scale
+from perfproof.model.records.eval_items import Total
 from perfproof.model.scenarios.metric_directions import better, better_in
 from perfproof.model.scenarios.side_names import role
 
 __all__ = ["parse", "read"]
 
+LEAST_SIDES = 2
 NEAR = 0.02
 """How far a number of a sentence may be from one of a table and still be the same, rounded."""
 
@@ -64,6 +66,8 @@ def _read(text: str, items: Sequence[Item]) -> Paste:
     """What the items of a text hold: numbers with their sides, or else what its sentences say."""
     found = _found(items)
     paste = pairing.pair(found)
+    if not paste.pairs and not paste.scores:
+        paste = _of_two_models(items, found) or paste
     words = _words(items)
     said = sentences.read(words)
     unclear = sentences.unread(words, said)
@@ -75,6 +79,26 @@ def _read(text: str, items: Sequence[Item]) -> Paste:
     if not said or paste.faults or paste.scores:
         return replace(paste, reasons=(*paste.reasons, *refusals.unread(text))) if not paste.reasons else paste
     return replace(pairing.pair(_of_sentences(said)), left_out=tuple(dict.fromkeys([*paste.left_out, *unclear])))
+
+
+def _of_two_models(items: Sequence[Item], found: Found) -> Paste | None:
+    """The pairs of a text that ran one model before and another after, told as unequal work; None for any other text."""
+    models = {item.model for item in items if isinstance(item, Setup)}
+    ran: dict[str, set[str]] = {}
+    for side, context in [*((one.side, one.context) for one in found.readings), *((one.total.side, one.context) for one in found.scores)]:
+        ran.setdefault(side, set()).update(models & set(context.section))
+    if len(ran) < LEAST_SIDES or any(len(own) != 1 for own in ran.values()):
+        return None
+    paste = pairing.pair(_found(items, apart=False))
+    own = {side: next(iter(each)) for side, each in ran.items()}
+    scores = [replace(one, before=_asked(one.before, own), after=_asked(one.after, own)) for one in paste.scores]
+    told = f"not the same work: {', '.join(f'{side} ran {model}' for side, model in own.items())}; another model alone changes the numbers"
+    pairs = [replace(pair, same_work=False) for pair in paste.pairs]
+    return replace(paste, pairs=pairs, scores=scores, left_out=(told, *paste.left_out)) if pairs or scores else None
+
+
+def _asked(total: Total, models: Mapping[str, str]) -> Total:
+    return replace(total, asked={**total.asked, "model": models.get(total.side, "")})
 
 
 def _is_more(said: sentences.Said, paste: Paste) -> bool:
@@ -99,10 +123,10 @@ def _words(items: Sequence[Item]) -> str:
     return "\n".join(text for text in found if text is not None)
 
 
-def _found(items: Sequence[Item]) -> Found:
-    """What all readers find, each item below its headings."""
+def _found(items: Sequence[Item], *, apart: bool = True) -> Found:
+    """What all readers find, each item below its headings; models `apart`, or as if they were one."""
     found = Found()
-    models = _models(items)
+    models = _models(items, apart=apart)
     data: list[Data] = [item for item in items if not isinstance(item, Setup)]
     around = iter(contexts([item if isinstance(item, Heading) else not isinstance(item, Sentence) for item in data]))
     by = numerals.convention([each for item in items if isinstance(item, Table) for row in item.rows for each in row])
@@ -147,10 +171,10 @@ def _in_unit(reading: Reading, unit: str) -> Reading:
     return replace(reading, unit=unit)
 
 
-def _models(items: Sequence[Item]) -> list[tuple[str, ...]]:
+def _models(items: Sequence[Item], *, apart: bool) -> list[tuple[str, ...]]:
     """The model of each item that is no setup, where the text has several. One named above a side holds for the sides below, one named
     below a side for that side alone."""
-    several = len({item.model.casefold() for item in items if isinstance(item, Setup)}) > 1
+    several = apart and len({item.model.casefold() for item in items if isinstance(item, Setup)}) > 1
     found: list[tuple[str, ...]] = []
     own: tuple[str, ...] = ()
     fresh = outer = False
