@@ -108,7 +108,9 @@ def signed_rank_depth(n: int, level: float) -> int:
     Source: Wilcoxon, Biometrics Bulletin 1, 1945; `scipy.stats.wilcoxon`.
     """
     count = n * (n + 1) // 2
-    lower = _signed_rank_chances(n) if n <= 50 else scipy.special.ndtr((np.arange(count + 1) - count / 2) / math.sqrt(count * (2 * n + 1) / 12))
+    lower = (
+        _signed_rank_chances(n) if n <= 50 else scipy.special.ndtr((np.arange(count + 1) - count / 2) / math.sqrt(count * (2 * n + 1) / 12))
+    )
     return int((2 * lower[: count // 2] <= 1 - level).sum())
 
 

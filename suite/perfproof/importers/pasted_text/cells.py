@@ -32,7 +32,8 @@ _CHANGE = re.compile(
     rf"^(?P<before>{DIGITS})\s*(?P<own>{UNIT})?\s*(?:→|->|=>|➔|➜|⟶)\s*(?P<value>{DIGITS})\s*(?P<late>{UNIT})?(?P<rest>\s*[(\[].*)?$"
 )
 _VERSUS = re.compile(
-    rf"(?i)^(?P<before>{DIGITS})\s*(?P<own>{UNIT})?\s*(?:/|\||\bvs\.?|\bversus\b)\s*(?P<value>{DIGITS})\s*(?P<late>{UNIT})?(?P<rest>\s*[(\[].*)?$"
+    rf"(?i)^(?P<before>{DIGITS})\s*(?P<own>{UNIT})?\s*(?:/|\||\bvs\.?"
+    rf"|\bversus\b)\s*(?P<value>{DIGITS})\s*(?P<late>{UNIT})?(?P<rest>\s*[(\[].*)?$"
 )
 """Two numbers of which the head of the column says whose they are."""
 _CLAIM = re.compile(

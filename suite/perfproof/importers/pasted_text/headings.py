@@ -37,9 +37,11 @@ _MIXING = re.compile(
 )
 """Words with which a sentence that names the baseline may be of the other side, or of both."""
 RUN = re.compile(
-    r"(?i)(?:^|[\s,(_-]+)\(?(?:(?:run|trial|rep|repeat|repetition|attempt|pass|seed|round)\s*(?:no\.?|number|#|=|_)?\s*#?(?P<number>[0-9]{1,4})"
+    r"(?i)(?:^|[\s,(_-]+)\(?(?:(?:run|trial|rep|repeat|repetition|attempt|pass|seed|round)\s*(?:no\.?|number|#|="
+    r"|_)?\s*#?(?P<number>[0-9]{1,4})"
     r"(?:\s*(?:/|of)\s*[0-9]{1,4})?|(?P<ordinal>first|second|third|fourth|fifth|1st|2nd|3rd|[4-9]th) (?:run|trial|attempt"
-    r"|time|repetition)|(?:lauf|durchlauf|essai|ejecución|corrida|prova|проход|запуск)\s*(?:n[o°]\.?|nr\.?|#)?\s*(?P<foreign>[0-9]{1,4}))\)?\s*$"
+    r"|time|repetition)|(?:lauf|durchlauf|essai|ejecución|corrida|prova|проход|запуск)\s*(?:n[o°]\.?|nr\.?"
+    r"|#)?\s*(?P<foreign>[0-9]{1,4}))\)?\s*$"
     r"|(?:第\s?)(?P<counted>[0-9]{1,4}|[一二三四五六七八九十])\s?(?:次|回|轮|輪)(?:运行|运转|跑|测试|計測|測定)?\s*$"
 )
 _MARK = re.compile(r"^(?P<mark>#{1,6})(?:\s+|(?=[A-Za-z]))(?P<text>.*?)\s*#*$")
@@ -61,7 +63,8 @@ _OF_PATCH = (
 )
 """What may stand behind "before" and "after" in a sentence for them to name a side."""
 _BOTH = re.compile(
-    r"(?i)\b(?:before|after|old|new|main|master|base\w*|pr|patch\w*)\s*(?:/|\||->|→|=>)\s*(?:before|after|old|new|main|master|base\w*|pr|patch\w*)\b"
+    r"(?i)\b(?:before|after|old|new|main|master|base\w*|pr|patch\w*)\s*(?:/|\||->|→|=>)\s*(?:before|after|old|new|main|master"
+    r"|base\w*|pr|patch\w*)\b"
 )
 """Words for either side beside each other: these say the order of numbers."""
 _UNDERLINE = re.compile(r"^(?:={3,}|-{3,})$")
@@ -176,7 +179,12 @@ def run_of(found: re.Match[str]) -> str:
 
 def _said(words: str) -> str:
     """The one word for a side that a sentence has, "" where it has none, or words for both."""
-    if words.rstrip().endswith(":") and not _BOTH.search(words) and len(words.split()) > SIDE_WORDS and (named := _introduced(words)) is not None:
+    if (
+        words.rstrip().endswith(":")
+        and not _BOTH.search(words)
+        and len(words.split()) > SIDE_WORDS
+        and (named := _introduced(words)) is not None
+    ):
         return named
     if _MIXING.search(words) or _BOTH.search(words) or re.search(r"[0-9]\s?(?:ms|us|µs|s|tok/s|req/s|%|x)\b", words):
         return ""
@@ -186,7 +194,8 @@ def _said(words: str) -> str:
 
 
 def _introduced(words: str) -> str | None:
-    """The side of what a sentence introduces, "With my fix (commit a90c3b5), the same reproducer:"; "" where it names both or a word for one
+    """The side of what a sentence introduces, "With my fix (commit a90c3b5), the same reproducer:";"
+    " "" where it names both or a word for one
     stands elsewhere ("was not supported upstream"), None where the words alone may decide."""
     sentence = re.split(r"(?<=[.!?])\s+", words)[-1].rstrip(": ")
     if _MIXING.search(sentence):
@@ -216,7 +225,27 @@ def _introduced(words: str) -> str | None:
 
 
 _WITH = ("with", "without", "before", "after", "w/o", "w/")
-_INTRODUCING = (*_WITH, "on", "in", "for", "from", "using", "of", "at", "is", "are", "the", "my", "our", "your", "and", "to", "then", "now", "this")
+_INTRODUCING = (
+    *_WITH,
+    "on",
+    "in",
+    "for",
+    "from",
+    "using",
+    "of",
+    "at",
+    "is",
+    "are",
+    "the",
+    "my",
+    "our",
+    "your",
+    "and",
+    "to",
+    "then",
+    "now",
+    "this",
+)
 """Words before a side's name in a sentence that introduces its numbers."""
 
 

@@ -86,7 +86,14 @@ def named_line(lines: Sequence[Line], at: int, depth: int = 0) -> tuple[Named, i
     if found is None:
         return None
     return replace(
-        found[0], unread=(*found[0].unread, (found[0].values[0].name if found[0].values and found[0].values[0].name else text, f"more of its line was not read: {text[:LONGEST]}"))
+        found[0],
+        unread=(
+            *found[0].unread,
+            (
+                found[0].values[0].name if found[0].values and found[0].values[0].name else text,
+                f"more of its line was not read: {text[:LONGEST]}",
+            ),
+        ),
     ), at + 1
 
 

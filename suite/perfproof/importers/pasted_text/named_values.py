@@ -17,9 +17,12 @@ SIDE_KEYS = word_set("side branch build version commit arm variant label name ta
 RUN_KEYS = word_set("run trial rep repeat iteration iter seed attempt round")
 LONGEST_NAME = 80
 FEW_WORDS = 3
-_VERB = re.compile(r"(?i)\s+(?:gives?|gave|gets?|got|is|was|has|had|runs?|ran|does|did|shows?|reports?|needs?|takes?|took|reach(?:es|ed)?)\b")
+_VERB = re.compile(
+    r"(?i)\s+(?:gives?|gave|gets?|got|is|was|has|had|runs?|ran|does|did|shows?|reports?|needs?|takes?|took|reach(?:es|ed)?)\b"
+)
 _SAID = re.compile(
-    r"(?i)\b(?:is|are|was|were|goes|went|took|takes|take|about|around|at|of|for|in|on|from|to|by|than|with|after|before|i|we|it|this|that|in total|total|only|every"
+    r"(?i)\b(?:is|are|was|were|goes|went|took|takes|take|about|around|at|of|for|in|on|from|to|by|than|with|after|before|i|we"
+    r"|it|this|that|in total|total|only|every"
     r"|the|a|an|and|or|just|up|down|over|under|per|still|now|then|got|get|gets|sees?|saw|needs?|wait(?:ed|s)?|ran|runs?)\b"
 )
 """Words of a sentence, which is no name."""
@@ -55,12 +58,14 @@ _PLAIN = re.compile(rf"^(?P<name>[^\W\d_][^:=.;|]{{1,60}}?)\s+(?P<rest>{DIGITS}\
 _OF_SIDE = re.compile(r"^(?P<name>[^\W\d_][^:=.;|0-9]{1,40}?)\s+(?P<rest>[0-9]{1,9}[.,][0-9]{1,9})$")
 """A side and its number, whose unit and metric stand above."""
 _RAN = re.compile(
-    rf"(?i)^(?P<name>(?:run|trial|rep|repeat|lauf|essai)\s?#?[0-9]{{1,3}}|mean|avg|average|median)\s+(?P<digits>{DIGITS})\s?(?P<unit>{UNIT})$"
+    rf"(?i)^(?P<name>(?:run|trial|rep|repeat|lauf|essai)\s?#?[0-9]{{1,3}}|mean|avg|average"
+    rf"|median)\s+(?P<digits>{DIGITS})\s?(?P<unit>{UNIT})$"
 )
 """The number of a run, without a colon, or what was made of all of them."""
 _FIELD = re.compile(r"(?<![\w.])(?P<key>[A-Za-z_][\w./%-]{0,40}(?:\([0-9.]{1,5}\))?)=(?P<value>\"[^\"]*\"|[^\s,;]+)")
 _LIST = re.compile(
-    rf"^[\[(]?\s*(?P<first>{DIGITS})\s*(?P<unit>{UNIT})?(?:(?:\s*[,;/|]\s+|\s{{2,}}|\s){DIGITS}\s*(?P<last>{UNIT})?)+\s*[\])]?\s*(?P<all>{UNIT})?\.?$"
+    rf"^[\[(]?\s*(?P<first>{DIGITS})\s*(?P<unit>{UNIT})?(?:(?:\s*[,;/|]\s+|\s{{2,}}"
+    rf"|\s){DIGITS}\s*(?P<last>{UNIT})?)+\s*[\])]?\s*(?P<all>{UNIT})?\.?$"
 )
 _MADE = re.compile(r"\s*[,;]?\s*[(\[]?(?:mean|average|avg|median)\s*[:=]?\s*[0-9.,]+\s*[\w/µ%]*[)\]]?\.?$", re.IGNORECASE)
 """What was made of the runs before it."""
@@ -97,7 +102,11 @@ def named_line(lines: Sequence[Line], at: int) -> tuple[Named, int] | None:
             value = Value(name=one.unit if "/" in one.unit else "", digits=one.digits, unit=one.unit, side=side)
             return Named(values=(value,), unread=(), number=lines[at].number), at + 1
         if plain and _measured(plain["name"], cell(plain["rest"]).unit):
-            return Named(values=(_sided(Value(name=plain["name"], digits=cell(plain["rest"]).digits, unit=cell(plain["rest"]).unit)),), unread=(), number=lines[at].number), at + 1
+            return Named(
+                values=(_sided(Value(name=plain["name"], digits=cell(plain["rest"]).digits, unit=cell(plain["rest"]).unit)),),
+                unread=(),
+                number=lines[at].number,
+            ), at + 1
         if not plain or better_in(plain["name"], unit_of(plain["rest"]) or "") is None or better(plain["name"]) is None:
             return None
         found = plain
@@ -136,14 +145,20 @@ def values_of(name: str, rest: str) -> Iterator[Value]:
         one, other = next((sides for text in _INSIDE.findall(rest) if (sides := in_order(text))), OF_TWO)
         yield Value(name=name, digits=found.before, unit=found.first_unit, side=one)
         yield Value(name=name, digits=found.digits, unit=found.unit, side=other)
-    elif (told := _MADE.sub("", rest)) != rest and _LIST.match(told) and (runs := list(_runs(name, told))):
-        yield from runs
-    elif _LIST.match(rest) and not is_digits(rest.strip("[]() .")) and (runs := list(_runs(name, rest))):
+    elif runs := _listed(name, rest):
         yield from runs
     elif found.kind == "value" and not re.search(rf"[,;]\s+{DIGITS}\s*[A-Za-z(]", _INSIDE.sub("", rest)):
         yield Value(name=name, digits=found.digits, unit=found.unit)
     else:
         yield from _several(name, rest)
+
+
+def _listed(name: str, rest: str) -> list[Value]:
+    """Several numbers of one kind, and what was made of them left out: "810, 812, 815 ms (mean 812)"; [] for anything else."""
+    told = _MADE.sub("", rest)
+    if not _LIST.match(told) or (told == rest and is_digits(rest.strip("[]() ."))):
+        return []
+    return list(_runs(name, told))
 
 
 def in_order(text: str) -> tuple[str, str] | None:

@@ -31,7 +31,10 @@ class Said:
 
 _DIGITS = r"[0-9][0-9,]{0,30}(?:\.[0-9]{1,30})?"
 _QUANTITY = re.compile(rf"(?<![\w.,#/-])(?P<digits>{_DIGITS})\s?(?P<unit>{UNIT})(?![\w/])")
-_VERSION = re.compile(r"(?i)\b(?P<lead>on|with|in|from|to|for|vs\.?|than|and|under)(?: vllm)? (?P<version>v?[0-9]+\.[0-9]+\.[0-9]+(?:\.?(?:post|rc|dev)[0-9]+)?)(?![\w.]*\w)")
+_VERSION = re.compile(
+    r"(?i)\b(?P<lead>on|with|in|from|to|for|vs\.?|than|and|under)(?: vllm)? (?P<version>v?[0-9]+\.[0-9]+\.[0-9]+(?:\.?(?:post"
+    r"|rc|dev)[0-9]+)?)(?![\w.]*\w)"
+)
 _SIDES = re.compile(r"(?i)\b(?:main|master|baseline|this (?:pr|patch|change|branch)|the (?:pr|patch)|patched)\b")
 _STOP = re.compile(r"(?<=[.!?])\s+|\n\s*\n")
 _END = re.compile(r"(?<=[.!?;])\s+|\n\s*\n")
@@ -42,7 +45,8 @@ _HALVES = re.compile(
 )
 _FROM = re.compile(r"(?i)\b(?:down|up) from\b|\binstead of\b|\bwas\b(?=[^.]{0,12}$)|\bpreviously\b|\brather than\b")
 _BASE = re.compile(
-    r"(?i)\b(?:on|in|of|for|with|at|under|from)?\s*(?:the\s+)?\b(?P<word>main|master|baseline|base|before|old|original(?:ly)?|previous(?:ly)?|stock|unpatched|upstream"
+    r"(?i)\b(?:on|in|of|for|with|at|under|from)?\s*(?:the\s+)?\b(?P<word>main|master|baseline|base|before|old|original(?:ly)?"
+    r"|previous(?:ly)?|stock|unpatched|upstream"
     r"|without|used to|earlier|prior|vanilla|control)\b"
 )
 _OTHER = re.compile(
@@ -60,7 +64,8 @@ _NOUN = "|".join(
     sorted((re.escape(noun).replace(r"\ ", r"[\s-]+") for noun in NOUNS if noun not in ("score", "failed", "times")), key=len, reverse=True)
 )
 METRIC = re.compile(
-    rf"(?i)\b(?P<label>(?:(?:mean|median|average|avg\.?|p\d\d?(?:\.\d)?|total|output|input|request|token|inter-token|end-to-end|prefill|decode|step|round|peak|startup|generation|kernel|scheduling|queu(?:e|e?ing))\s+){{0,4}}"
+    rf"(?i)\b(?P<label>(?:(?:mean|median|average|avg\.?|p\d\d?(?:\.\d)?|total|output|input|request|token|inter-token|end-to-end"
+    rf"|prefill|decode|step|round|peak|startup|generation|kernel|scheduling|queu(?:e|e?ing))\s+){{0,4}}"
     rf"(?:{_NOUN}))\b"
 )
 
@@ -76,25 +81,32 @@ _WENT = re.compile(
     rf"(?P<before>{_DIGITS})(?:\s?(?P<unit>{UNIT}))?\s+to\s+(?P<after>{_DIGITS})\s?(?P<other>{UNIT})(?![\w/])"
 )
 _NOW_AND_THEN = re.compile(
-    rf"(?i)(?<![\w.,#-])(?P<after>{_DIGITS})\s?(?P<unit>{UNIT})?(?:\s+(?:now|today))?\s*[,(;]\s*(?:it\s+)?(?:was|(?:down |up )?from|previously|formerly"
+    rf"(?i)(?<![\w.,#-])(?P<after>{_DIGITS})\s?(?P<unit>{UNIT})?(?:\s+(?:now|today))?\s*[,(;]\s*(?:it\s+)?(?:was|(?:down "
+    rf"|up )?from|previously|formerly"
     rf"|before(?: it was)?|instead of|compared (?:to|with)|used to be)\b:?\s*(?P<before>{_DIGITS})\s?(?P<late>{UNIT})(?![\w/])"
 )
 _MOVED = re.compile(
-    rf"(?i)(?<![\w.,#-])(?:(?P<from>\b(?:from|de|von|da|desde))\s+)?(?:about |around |roughly |[~≈]\s?)?(?P<before>{_DIGITS})(?:\s?(?P<unit>{UNIT}))?\s*(?:\((?P<inside>[^()]{{2,30}})\)\s*)?"
-    rf"(?P<to>->|→|=>|(?:\b(?:down|up) )?\bto\b|\bà|\bauf\b|\ba\b)\s*(?:about |around |roughly |[~≈]\s?)?(?P<after>{_DIGITS})(?:\s?(?P<other>{UNIT}))?(?![\w/])(?:\s*\((?P<last>[^()]{{2,30}})\))?"
+    rf"(?i)(?<![\w.,#-])(?:(?P<from>\b(?:from|de|von|da|desde))\s+)?(?:about |around |roughly "
+    rf"|[~≈]\s?)?(?P<before>{_DIGITS})(?:\s?(?P<unit>{UNIT}))?\s*(?:\((?P<inside>[^()]{{2,30}})\)\s*)?"
+    rf"(?P<to>->|→|=>|(?:\b(?:down|up) )?\bto\b|\bà|\bauf\b|\ba\b)\s*(?:about |around |roughly "
+    rf"|[~≈]\s?)?(?P<after>{_DIGITS})(?:\s?(?P<other>{UNIT}))?(?![\w/])(?:\s*\((?P<last>[^()]{{2,30}})\))?"
 )
 _VERBS = re.compile(
-    r"(?i)\b(?:went|goes?|going|takes?|took|fell|falls?|dropp?(?:ed|s|ing)?|rose|rises?|grew|grows?|shr[aiu]nks?|climbed|climbs|jumped|jumps|improve[sd]?|"
-    r"(?:in|de)creased?s?|reduc\w+|cuts?|is|are|was|were|has|have|gets?|got|came|comes|moved|moves|down|up|brings?|brought|changed?s?|per step from|from)\b"
+    r"(?i)\b(?:went|goes?|going|takes?|took|fell|falls?|dropp?(?:ed|s|ing)?|rose|rises?|grew|grows?|shr[aiu]nks?|climbed"
+    r"|climbs|jumped|jumps|improve[sd]?|"
+    r"(?:in|de)creased?s?|reduc\w+|cuts?|is|are|was|were|has|have|gets?|got|came|comes|moved|moves|down|up|brings?|brought"
+    r"|changed?s?|per step from|from)\b"
 )
 _CHANGES = re.compile(
-    r"(?i)\b(?:fell|dropp?(?:ed|s)|rose|grew|shrank|climbed|jumped|improve[sd]?|(?:in|de)creased?s?|reduced?s?|cut|halved|doubled|faster|slower|went (?:up|down))\b"
+    r"(?i)\b(?:fell|dropp?(?:ed|s)|rose|grew|shrank|climbed|jumped|improve[sd]?|(?:in|de)creased?s?|reduced?s?|cut|halved"
+    r"|doubled|faster|slower|went (?:up|down))\b"
 )
 _PRONOUNS = re.compile(r"(?i)\b(?:this|that|it|these|those|which|we|i|you|they|the|pr|change|patch|our|my|also|now|then|so|with|in|on)\b")
 MOST_WORDS = 8
 """Words of what a sentence calls a number, at most."""
 _RESPECTIVELY = re.compile(
-    rf"(?i)\b(?P<one>(?:(?:the|this|my|our) )?[\w#]+) and (?P<other>(?:(?:the|this|my|our) )?[\w#]+)\b[^.;]{{0,60}}?(?P<first>{_DIGITS})(?:\s?{UNIT})? and (?P<second>{_DIGITS})"
+    rf"(?i)\b(?P<one>(?:(?:the|this|my|our) )?[\w#]+) and (?P<other>(?:(?:the|this|my"
+    rf"|our) )?[\w#]+)\b[^.;]{{0,60}}?(?P<first>{_DIGITS})(?:\s?{UNIT})? and (?P<second>{_DIGITS})"
     rf"\s?(?P<unit>{UNIT})[^.;]{{0,40}}?,?\s*respectively"
 )
 _TAKES = re.compile(r"(?i)\b(?P<what>[a-z][\w-]+) (?:took|takes|(?:used to )(?:take|need|last)|needs|needed|lasted|lasts)\b")
@@ -211,7 +223,12 @@ def _moved(sentence: str, by: numerals.Convention) -> Iterator[Said]:
         texts = [found["before"].rstrip(",."), found["after"].rstrip(",.")]
         unit, late = found["unit"] or found["other"] or "", found["other"] or found["unit"] or ""
         changed = found["unit"] and found["other"] and _CHANGES.search(words)
-        if (found["to"][-1].isalpha() and not found["from"] and not changed) or _DOUBT.search(words) or UNDONE.search(sentence) or not known(unit):
+        if (
+            (found["to"][-1].isalpha() and not found["from"] and not changed)
+            or _DOUBT.search(words)
+            or UNDONE.search(sentence)
+            or not known(unit)
+        ):
             continue
         if not all(map(numerals.is_number, texts)) or numerals.doubtful(texts) or not (label := _called(words)):
             continue

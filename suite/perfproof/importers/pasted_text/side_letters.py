@@ -21,7 +21,8 @@ LONGEST = 7
 
 _DECLARED = re.compile(
     r"(?i)\b(?P<name>[\w.+/-]+(?: [\w.+/-]+){0,3}?) (?:is|as|was) (?:the |our |my )?(?:baseline|reference|control)\b"
-    r"|\b(?:the |our )?baseline (?:is|=|here is|run is|was)\s*:?\s*(?:the )?[`\"']?(?P<late>[\w.+/-]+(?: [\w.+/-]+){0,3}?)[`\"']?(?=[.,;:)]|$)"
+    r"|\b(?:the |our )?baseline (?:is|=|here is|run is"
+    r"|was)\s*:?\s*(?:the )?[`\"']?(?P<late>[\w.+/-]+(?: [\w.+/-]+){0,3}?)[`\"']?(?=[.,;:)]|$)"
     r"|\b(?:compared (?:to|with)|relative to|against|over) (?:the |our )?(?P<last>[\w.+/-]+) baseline\b"
 )
 """What a sentence says of which side is the baseline: "BF16 KV cache is the baseline here"."""
@@ -29,7 +30,9 @@ _DECLARED = re.compile(
 
 def declared(lines: Sequence[Line]) -> list[Line]:
     """The lines; a cell or a heading that a sentence calls the baseline says so itself."""
-    said = [name.casefold() for line in lines for found in _DECLARED.finditer(line.text) if (name := next(filter(None, found.groups()), ""))]
+    said = [
+        name.casefold() for line in lines for found in _DECLARED.finditer(line.text) if (name := next(filter(None, found.groups()), ""))
+    ]
     said = [name for name in said if not role(name)]
     if not said:
         return list(lines)
@@ -58,7 +61,7 @@ def side_by_side(lines: Sequence[Line]) -> list[Line]:
         end = at + 1
         while end < len(lines) and _named_twice(lines[end].text):
             end += 1
-        if len(heads) == 2 and {role(head) for head in heads} == {"baseline", "candidate"} and end > at + 1:  # noqa: PLR2004
+        if len(heads) == 2 and {role(head) for head in heads} == {"baseline", "candidate"} and end > at + 1:
             for column, head in enumerate(heads):
                 found.append(replace(lines[at], text=f"{head}:"))
                 found += [replace(line, text=line.text.split("|")[column].strip()) for line in lines[at + 1 : end]]
@@ -82,7 +85,7 @@ def one_each(lines: Sequence[Line]) -> list[Line]:
 
 def _named_twice(text: str) -> bool:
     halves = text.split("|")
-    return len(halves) == 2 and all(re.match(r"\s*[^\W\d][^:=]{1,60}[:=]\s*[-+]?[0-9]", half) for half in halves)  # noqa: PLR2004
+    return len(halves) == 2 and all(re.match(r"\s*[^\W\d][^:=]{1,60}[:=]\s*[-+]?[0-9]", half) for half in halves)
 
 
 def told(lines: Sequence[Line]) -> list[Line]:
@@ -96,16 +99,29 @@ def spelt_out(lines: Sequence[Line]) -> list[Line]:
     places: set[int] = set()
     for line in lines:
         own = {" ".join(found["key"].split()).casefold(): found["name"].strip(" `*().") for found in _GIVEN.finditer(line.text)}
-        own = {key: name for key, name in own.items() if role(name) and len(name.split()) <= LONGEST and not re.search(r"[0-9]\s?[a-z%]+/?s?$", name)}
-        if own and all(key not in given or given[key] == name for key, name in own.items()) and not re.search(r"\d\s?(?:ms|us|µs|s|tok/s|req/s)\b", line.text):
+        own = {
+            key: name
+            for key, name in own.items()
+            if role(name) and len(name.split()) <= LONGEST and not re.search(r"[0-9]\s?[a-z%]+/?s?$", name)
+        }
+        if (
+            own
+            and all(key not in given or given[key] == name for key, name in own.items())
+            and not re.search(r"\d\s?(?:ms|us|µs|s|tok/s|req/s)\b", line.text)
+        ):
             given |= own
             places.add(line.number)
     if len(given) < 2 or len({role(name) for name in given.values()}) < 2:
         return list(lines)
     names = "|".join(sorted((re.escape(key).replace("\\ ", r"\s") for key in given), key=len, reverse=True))
-    used = re.compile(rf"(?i)(?P<before>^(?:[\W_]*)|[|│\t]\s*|\s{{2,}}|\b(?:run|arm|side|variant|setup|config|build|group)\s)(?P<key>{names})(?=\s*(?:[|│\t:=(→,]|->|\s-\s|\s{{2,}}|$|\s[\d#]))")
+    used = re.compile(
+        rf"(?i)(?P<before>^(?:[\W_]*)|[|│\t]\s*|\s{{2,}}|\b(?:run|arm|side|variant|setup|config|build"
+        rf"|group)\s)(?P<key>{names})(?=\s*(?:[|│\t:=(→,]|->|\s-\s|\s{{2,}}|$|\s[\d#]))"
+    )
     told = [
-        replace(line, text="") if line.number in places else replace(line, text=used.sub(lambda found: f"{found['before']}{given[' '.join(found['key'].split()).casefold()]}", line.text))
+        replace(line, text="")
+        if line.number in places
+        else replace(line, text=used.sub(lambda found: f"{found['before']}{given[' '.join(found['key'].split()).casefold()]}", line.text))
         for line in lines
     ]
     return told if any(one.text != line.text for one, line in zip(told, lines, strict=True) if line.number not in places) else list(lines)

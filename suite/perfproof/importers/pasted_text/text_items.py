@@ -117,7 +117,11 @@ def _goes_on(lines: Sequence[Line], at: int) -> bool:
     if role(below.text.split(" ")[0].strip(",.:")) and not re.match(r"(?:with|after|before|without)\b", below.text):
         return False
     loose = r"|[0-9][\w.,]* ?[a-zµ]" if re.search(r"\b(?:to|from|of|at|by|than|about|and|or|with|the|a|is|was|over|for)$", text) else ""
-    return bool(re.match(rf"[a-z(]{loose}", below.text)) and not re.search(r"[|\t=]|\s{2}", below.text) and not re.match(r"[\w ()./+-]{1,40}:\s", below.text)
+    return (
+        bool(re.match(rf"[a-z(]{loose}", below.text))
+        and not re.search(r"[|\t=]|\s{2}", below.text)
+        and not re.match(r"[\w ()./+-]{1,40}:\s", below.text)
+    )
 
 
 def _named(lines: Sequence[Line], at: int) -> tuple[Item, int] | None:

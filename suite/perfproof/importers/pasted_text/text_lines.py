@@ -25,7 +25,8 @@ _QUOTE = re.compile(r"^(?:\s{0,3}>(?!=)\s?)+")
 _INVISIBLE = re.compile("[\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff]")
 _BETWEEN_TAGS = re.compile(r"(?i)\s+(?=</?t(?:r|h|d|head|body|able)\b)")
 _ROW = re.compile(
-    r"(?is)(?:</?t(?:head|body)\b[^>]*>)*<tr\b[^>]*>(?P<cells>.*?)(?=<tr\b|</t(?:r|head|body|able)\b|$)(?:</tr\s*>)?(?:</?t(?:head|body)\b[^>]*>)*"
+    r"(?is)(?:</?t(?:head|body)\b[^>]*>)*<tr\b[^>]*>(?P<cells>.*?)(?=<tr\b|</t(?:r|head|body|able)\b"
+    r"|$)(?:</tr\s*>)?(?:</?t(?:head|body)\b[^>]*>)*"
 )
 _CELL = re.compile(r"(?is)(?P<tag><t[hd]\b[^>]*>)(?P<text>.*?)(?=<t[hd]\b|$)")
 _HEAD = "\x01"
@@ -65,7 +66,9 @@ _HOURS, _MINUTES, _SECONDS = (
 )
 _LASTED = re.compile(rf"(?<![\w.:,-])(?:{_HOURS}\s?{_MINUTES}(?:\s?{_SECONDS})?|{_MINUTES}\s?{_SECONDS})(?![\w/])")
 """A time of several units: 1m 23.4s, 2 h 5 min."""
-_BACKWARD = re.compile(rf"(?P<after>{DIGITS}(?:\s?{UNIT})?|\b[A-Za-z]+)\s*(?:<-{{1,2}}(?!>)|←|⟵)\s*(?P<before>{DIGITS}(?:\s?{UNIT})?|[A-Za-z]+\b)")
+_BACKWARD = re.compile(
+    rf"(?P<after>{DIGITS}(?:\s?{UNIT})?|\b[A-Za-z]+)\s*(?:<-{{1,2}}(?!>)|←|⟵)\s*(?P<before>{DIGITS}(?:\s?{UNIT})?|[A-Za-z]+\b)"
+)
 """An arrow to the left, as in "39 ms <- 41 ms"."""
 _JIRA = re.compile(r"^\|\|.*\|\|$")
 _LATEX_ROW = re.compile(r"^(?P<cells>[^&]*(?<!\\)&.*?)\s*\\\\\s*(?:\\hline|\[[^\]]*\])?\s*$")
@@ -168,7 +171,9 @@ def _without_prefixes(plain: Sequence[str]) -> Sequence[str]:
         for found in logged
     )
     headed = any(not found and role(raw.strip(" :#*[]=-")) in ("baseline", "candidate") for raw, found in zip(plain, logged, strict=True))
-    fields = headed and any(found and (_FIELDS.match(found["text"]) or timing_lines.told(found["text"]) != found["text"]) for found in logged)
+    fields = headed and any(
+        found and (_FIELDS.match(found["text"]) or timing_lines.told(found["text"]) != found["text"]) for found in logged
+    )
     return [found["text"] if found else raw for raw, found in zip(plain, logged, strict=True)] if sided or fields else plain
 
 

@@ -90,7 +90,8 @@ UNDONE = re.compile(
 """Words of a sentence in which the second number may be the earlier one."""
 _KIND = r"(?P<lower>latency|ttft|tpot|itl|e2el|duration|runtime|time|delay|stall)|(?P<rate>throughput|goodput)"
 _METRIC = re.compile(
-    rf"(?i)\b(?P<label>(?:(?:mean|median|average|p\d\d?|total|output|input|request|token|inter-token|end-to-end|prefill|decode|step|round|peak|scheduling|queu(?:e|e?ing))\s+)*"
+    rf"(?i)\b(?P<label>(?:(?:mean|median|average|p\d\d?|total|output|input|request|token|inter-token|end-to-end|prefill|decode"
+    rf"|step|round|peak|scheduling|queu(?:e|e?ing))\s+)*"
     rf"(?:{_KIND})(?:\s+per\s+(?:output\s+)?\w+)?)\b"
 )
 _SENTENCE = re.compile(r"(?<=[.!?;])\s+|\n\s*\n")

@@ -39,8 +39,17 @@ _NOUNS: tuple[tuple[Better, Kind, str], ...] = (
         "|occupancy|hit ratio|bleu|rouge|rouge-l|rouge-1|rouge-2|chrf|comet|mt-bench|recall|precision|mbu|bandwidth utilization"
         "|bandwidth util",
     ),
-    ("lower", "share", "cpu utilization|cpu usage|cpu util|invalid|invalid rate|error rate|failure rate|rejection rate|drop rate|word error rate|wer|cer"),
-    ("lower", "count", "errors|failures|failed requests|failed|preemptions|recompilations|recompiles|graph breaks|retries|cache misses|misses|page faults|context switches|syscalls|system calls|mallocs|crashes|ooms"),
+    (
+        "lower",
+        "share",
+        "cpu utilization|cpu usage|cpu util|invalid|invalid rate|error rate|failure rate|rejection rate|drop rate|word error rate|wer|cer",
+    ),
+    (
+        "lower",
+        "count",
+        "errors|failures|failed requests|failed|preemptions|recompilations|recompiles|graph breaks|retries|cache misses"
+        "|misses|page faults|context switches|syscalls|system calls|mallocs|crashes|ooms",
+    ),
     ("lower", "count", "cache-misses|branch-misses|page-faults|context-switches|cpu-migrations|cycles|instructions|evictions|timeouts"),
     ("lower", "count", "rejected|rejected requests|dropped|dropped requests|aborted requests|invalid outputs|retransmits|gc collections"),
     ("lower", "count", "bytes copied|blocks copied|tokens copied|copies|allocations|allocs"),
@@ -65,7 +74,8 @@ STATISTICS = word_set(
 )
 """Words that say what was made of many numbers of the metric, wherever they stand."""
 _CONDITION = re.compile(
-    r"(?i)(?:^|(?<=\s))(?:at|with|for|on|in|of|by|under|over|within|above|below|per|to|during|when|after|from|using|vs|versus)(?=\s|$)|@|,|;|:|\s-\s"
+    r"(?i)(?:^|(?<=\s))(?:at|with|for|on|in|of|by|under|over|within|above|below|per|to|during|when|after|from|using|vs"
+    r"|versus)(?=\s|$)|@|,|;|:|\s-\s"
 )
 _PREPOSITIONAL = sorted((noun for noun in NOUNS if re.search(" (?:to|per) ", noun)), key=len, reverse=True)
 _WITH_CONDITION = re.compile(rf"(?i)\b(?:{'|'.join(_PREPOSITIONAL)})\b")
@@ -110,7 +120,8 @@ _OF_RATES = word_set("output input total prompt generation generated decode pref
 _ROOM = re.compile(r"(?i)\bavailable\b.*\bkv[ _-]cache\b|\bkv[ _-]?cache (?:size|capacity|tokens|blocks)\b")
 """What is left for a cache: more of it serves more requests."""
 _HELD = re.compile(
-    r"(?i)(?:^|[\s_(.-])(?:used|usage|allocated|reserved|resident|weights|footprint|peak|hbm|rss|pss|uss|image|package|bundle|alloc\w*|so size|took)(?=$|[\s_).,-])"
+    r"(?i)(?:^|[\s_(.-])(?:used|usage|allocated|reserved|resident|weights|footprint|peak|hbm|rss|pss|uss|image|package|bundle"
+    r"|alloc\w*|so size|took)(?=$|[\s_).,-])"
 )
 """Words of memory that is held, or of a file's size: less of it is better."""
 _BRACKETS = re.compile(r"\(([^()]*)\)|\[([^\[\]]*)\]")

@@ -24,7 +24,8 @@ CACHED = 4096
 """Names of which the answer is kept: a text has the same few over and over."""
 BASELINES = word_set(
     "main master baseline base upstream old released original originally unpatched unmodified vanilla stock control reference previous "
-    "previously existing legacy default untuned parent earlier head~1 head^ unoptimized unoptimised trunk develop prev mainline unfused untouched "
+    "previously existing legacy default untuned parent earlier head~1 head^ unoptimized unoptimised trunk develop prev"
+    " mainline unfused untouched "
     "asis naive reverted statusquo"
 )
 FIRST = word_set("before without prior no w/o pre")
@@ -79,7 +80,8 @@ _RELEASE = re.compile(
 _OFF, _ON = word_set("off disabled =0 =false =off disable false"), word_set("on enabled =1 =true =on enable true")
 _SWITCH = re.compile(r"(?P<name>[\w.-]*)\s*=\s*(?P<state>0|1|false|true|off|on)$")
 _SIZE = re.compile(
-    r"^(?:tp|pp|dp|ep|cp|bs|isl|osl|qps|rps|[a-z]|rate|seed|level|layers?)$|(?:size|len|length|concurrency|batch|users|prompts|seqs|tokens|gpus)$"
+    r"^(?:tp|pp|dp|ep|cp|bs|isl|osl|qps|rps|[a-z]|rate|seed|level|layers?)$|(?:size|len|length|concurrency|batch|users|prompts"
+    r"|seqs|tokens|gpus)$"
     r"|^(?:num|max|min)[_.-]?"
 )
 """Names of numbers of which 0 and 1 are sizes, and no switch: TP=1."""
@@ -139,7 +141,8 @@ def _role(words: Sequence[str]) -> Role:
 
 
 def _unchanged(words: Sequence[str]) -> Sequence[str]:
-    """The words; of a change that is not there, "main without the PR", "patch off", "PR reverted", "parent of this PR", the baseline's alone."""
+    """The words; of a change that is not there, "main without the PR", "patch off", "PR reverted", "parent of this PR", the"
+    " baseline's alone."""
     if len(words) > 1 and words[-1] in _OFF | {"reverted"} and set(words) & CANDIDATES and not set(words) & BASELINES - {"reverted"}:
         return ["without"]
     if words[0] in ("parent", "base", "head^") and not {"+", "&", "and"} & set(words) and words[1:2] and words[1] in _SURE | {"this"}:
@@ -222,7 +225,11 @@ def commit(name: str) -> bool:
 def implementation(name: str) -> bool:
     """Whether a name is of one of several ways to do the same, "FLASH_ATTN", "xgrammar": a side, though nothing says which it is."""
     words = re.findall(r"[a-z][a-z0-9+]*", name.lower().replace("_", " ").replace("-", " "))
-    return 0 < len(words) <= _LONGEST and words[0] in _IMPLEMENTATIONS and all(word in _IMPLEMENTATIONS | _NEUTRAL | _OF_WAYS for word in words)
+    return (
+        0 < len(words) <= _LONGEST
+        and words[0] in _IMPLEMENTATIONS
+        and all(word in _IMPLEMENTATIONS | _NEUTRAL | _OF_WAYS for word in words)
+    )
 
 
 @lru_cache(maxsize=CACHED)

@@ -25,7 +25,8 @@ WORK = re.compile(
     r"|total[_ ](?:input|output)[_ ]tokens"
     r"|max(?:imum)?[_ ](?:request )?concurrency|traffic request rate|request rate configured.*|request[_ ]rate|burstiness"
     r"|random[_ ](?:input|output)[_ ]len"
-    r"|number of (?:prompts|requests)|input[_ ]len\w*|output[_ ]len\w*|concurrency|batch(?:[_ ]size)?|bs|users|clients|isl|osl|tp|num[_ ]gpus)$"
+    r"|number of (?:prompts|requests)|input[_ ]len\w*|output[_ ]len\w*|concurrency|batch(?:[_ ]size)?|bs|users|clients|isl|osl"
+    r"|tp|num[_ ]gpus)$"
 )
 """Names of what was asked of a run; it is no result."""
 CONDITION = re.compile(

@@ -100,7 +100,9 @@ def _commas_read(readings: Sequence[Reading], by: numerals.Convention) -> list[s
     """What was made of commas that no number of the text proves to be of thousands."""
     odd = next((each.digits for each in readings if re.fullmatch(r"[1-9][0-9]{0,2},[0-9]{3}", each.digits)), "")
     if by == "comma" and odd:
-        return [f"commas were read as of decimals, as in the other numbers: {odd} as {odd.replace(',', '.')}, not as {odd.replace(',', '')}"]
+        return [
+            f"commas were read as of decimals, as in the other numbers: {odd} as {odd.replace(',', '.')}, not as {odd.replace(',', '')}"
+        ]
     odd = odd if by == "" else ""
     return [f"commas were read as of thousands: {odd} as {odd.replace(',', '')}, not as {odd.replace(',', '.')}"] if odd else []
 

@@ -15,11 +15,13 @@ WAY = re.compile(r"(?i)\b(?:lower|less|smaller|fewer|higher|more|larger|bigger) 
 MOST_WORDS = 9
 """A longer line is a sentence, of which a bracket alone may be a caption."""
 _OF_ALL = re.compile(
-    rf"(?i)^[(*_]*(?:all\s+)?(?:times?|values|numbers|latenc(?:y|ies)|results|figures|measurements|rows|cells)?(?:\s+(?:are|is|given|shown|reported"
+    rf"(?i)^[(*_]*(?:all\s+)?(?:times?|values|numbers|latenc(?:y|ies)|results|figures|measurements|rows|cells)?(?:\s+(?:are|is"
+    rf"|given|shown|reported"
     rf"|measured))*\s*in\s+(?:(?P<word>[a-z]+)\s*\((?P<short>{UNIT})\)|(?P<unit>{UNIT}))[.:)*_]*$"
 )
 _OF_NUMBERS = re.compile(
-    rf"(?i)\b(?:all |every )?(?:times?|latenc(?:y|ies)|values|numbers|figures|everything)\b(?: (?:is|are|shown|given|reported|measured))* in (?P<unit>{UNIT})(?![\w/])"
+    rf"(?i)\b(?:all |every )?(?:times?|latenc(?:y|ies)|values|numbers|figures|everything)\b(?: (?:is|are|shown|given|reported"
+    rf"|measured))* in (?P<unit>{UNIT})(?![\w/])"
     rf"|(?:^|[,;(]\s*)in (?P<apart>{UNIT}) unless\b"
 )
 """The same within a sentence: "256 tokens, 100 iterations (all times in µs)", "in ms unless said otherwise"."""

@@ -21,7 +21,8 @@ Kind = Literal["side", "metric", "label", "key", "unit", "run", "claim", "unclea
 _RUN = re.compile(r"(?i)^#?(?:run|trial|rep|repeat|repetition|iteration|iter|seed|attempt)\s*(?:#|no\.?|id|number|index)?$")
 _UNITS = re.compile(r"(?i)^units?$")
 _KEY = re.compile(
-    r"(?i)^(?:#|n|m|k|b|h|d|bs|tp|pp|dp|ep|isl|osl|il|ol|gpus?|ngl|threads|size|params|level|shape|dim|hidden|heads?|experts?|top.?[kp]|id|idx|index|qps|rps"
+    r"(?i)^(?:#|n|m|k|b|h|d|bs|tp|pp|dp|ep|isl|osl|il|ol|gpus?|ngl|threads|size|params|level|shape|dim|hidden|heads?|experts?"
+    r"|top.?[kp]|id|idx|index|qps|rps"
     r"|(?:\w+[ _-])?(?:batch|concurrency|conc|users|clients|streams|prompts|seqs?|sequences|length|lens?|tokens|context|ctx"
     r"|rate|size|sizes|count|num)"
     r"|(?:batch|num|max|input|output|prompt|seq|request|target|context|ctx|concurrent|model|number)[ _-].*)$"
@@ -166,7 +167,9 @@ def _with_sides(found: Sequence[Column], body: Body) -> list[Column]:
 
 def _order(name: str) -> re.Match[str] | None:
     """Where a name has the two sides of its numbers beside each other, None where it has not."""
-    return next((found for found in _ORDERED.finditer(name) if {role(found["one"]), role(found["other"])} == {"baseline", "candidate"}), None)
+    return next(
+        (found for found in _ORDERED.finditer(name) if {role(found["one"]), role(found["other"])} == {"baseline", "candidate"}), None
+    )
 
 
 def _of_two(name: str) -> Column:

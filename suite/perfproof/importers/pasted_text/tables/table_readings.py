@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from perfproof.importers.pasted_text.cells import DIGITS, UNIT, Cell, bare, cell, unit_of
+from perfproof.importers.pasted_text.cells import DIGITS, Cell, bare, cell, unit_of
 from perfproof.importers.pasted_text.headings import Context
 from perfproof.importers.pasted_text.readings import Found, Reading
 from perfproof.importers.pasted_text.tables import grouped_heads, headless_table, table_columns
@@ -19,7 +19,10 @@ from perfproof.model.base.quantities import known
 from perfproof.model.scenarios.metric_directions import better
 from perfproof.model.scenarios.side_names import release, role
 
-_SIDE_AND_NUMBER = re.compile(rf"(?P<side>[A-Za-z][\w ()#./+-]{{0,30}}?)\s*[:=]?\s*(?P<digits>{DIGITS})(?:\s?(?P<unit>ns|us|µs|ms|s|sec|min|%|[KMGTk]i?B|\w+/\w+))?(?=[\s,;|/)]|$)")
+_SIDE_AND_NUMBER = re.compile(
+    rf"(?P<side>[A-Za-z][\w ()#./+-]{{0,30}}?)\s*[:=]?\s*(?P<digits>{DIGITS})(?:\s?(?P<unit>ns|us|µs|ms|s|sec|min|%|[KMGTk]i?B"
+    rf"|\w+/\w+))?(?=[\s,;|/)]|$)"
+)
 NAMED_ROWS = 3
 """How many rows of a table without sides are named."""
 
@@ -29,7 +32,9 @@ def read(table: Table, context: Context, place: int) -> Found:
     width = max(len(row) for row in table.rows)
     rows = [(*row, *[""] * (width - len(row))) for row in table.rows]
     first = [cell(text) for text in rows[0]]
-    headed = table.ruled or not any(each.kind in ("value", "change") and not (role(each.text) and not known(each.unit)) for each in first[1:])
+    headed = table.ruled or not any(
+        each.kind in ("value", "change") and not (role(each.text) and not known(each.unit)) for each in first[1:]
+    )
     head, body = (rows[0], rows[1:]) if headed else ((), rows)
     if table.heads > 1:
         head, body = grouped_heads.joined(rows[: table.heads]), rows[table.heads :]

@@ -245,7 +245,9 @@ def gutter_table(lines: Sequence[Line], at: int) -> tuple[Table, int] | None:
         return None
     numeric = [column for column in range(width) if all(row[column] for row in values[first:])]
     head = tuple(" ".join(row[column] for row in rows[:first] if row[column]) for column in range(width))
-    sided = sum(bool(role(head[column]) or release(head[column])) and not known(head[column].split(" ")[-1].strip("()")) for column in numeric)
+    sided = sum(
+        bool(role(head[column]) or release(head[column])) and not known(head[column].split(" ")[-1].strip("()")) for column in numeric
+    )
     if len(numeric) < 2 or not sided or any(sum(row) for row in values[:first] if not any(map(release, head))):
         return None
     return Table(rows=(head, *rows[first:]), ruled=True, drawn=False, number=lines[at].number), end
