@@ -286,6 +286,14 @@ def hud_row(name: str, values: list[Any], **more: Any) -> dict[str, Any]:
     }
 
 
+def test_rows_of_a_serving_run_are_its_latencies() -> None:
+    """Deviations within the run have no direction and are not judged."""
+    (run,) = read("pytorch_hud.json").runs
+    ways = {value.metric: (value.better, value.headline) for value in run.values}
+    assert (ways["median_ttft"], ways["std_itl"]) == (("lower", True), (None, False))
+    assert (run.asked["num_prompts"], run.asked["request_rate"]) == (8, "inf")
+
+
 def test_a_file_of_hud_rows_is_one_run_of_vllms_benchmark(tmp_path: Path) -> None:
     """The batches of its one process are no trials: their median is taken; what was asked is compared."""
     (run,) = written(tmp_path, [hud_row("latency", [2.0, 1.0, 9.0]), hud_row("mean_ttft_ms", [12.5])]).runs

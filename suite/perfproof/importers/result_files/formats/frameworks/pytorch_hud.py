@@ -73,8 +73,10 @@ def _of_benchmark(name: str, rows: list[tuple[Fields, list[float], Mapping[str, 
             if value is None and not ours:
                 whole.left_out.append(f"{metric}: has no value")
             elif value is not None:
-                better = _better(row["metric"], metric, unit)
-                whole.take(metric, metric, unit, value=value, headline=better is not None, better=better)
+                spread = metric.startswith("std_")
+                better = None if spread else _better(row["metric"], metric, unit)
+                statistic = "std" if spread else ""
+                whole.take(metric, metric, unit, statistic=statistic, value=value, headline=better is not None, better=better)
             inside.append(len(values))
             taken += whole.values
             left += whole.left_out
