@@ -70,6 +70,8 @@ _BACKWARD = re.compile(
     rf"(?P<after>{DIGITS}(?:\s?{UNIT})?|\b[A-Za-z]+)\s*(?:<-{{1,2}}(?!>)|←|⟵)\s*(?P<before>{DIGITS}(?:\s?{UNIT})?|[A-Za-z]+\b)"
 )
 """An arrow to the left, as in "39 ms <- 41 ms"."""
+_HASHED = re.compile(r"^#(?P<run>[0-9]{1,2})[:.)]?\s+(?=[^\W\d])")
+"""The number of a run before what it measured: "#1 TTFT 92 ms"."""
 _JIRA = re.compile(r"^\|\|.*\|\|$")
 _LATEX_ROW = re.compile(r"^(?P<cells>[^&]*(?<!\\)&.*?)\s*\\\\\s*(?:\\hline|\[[^\]]*\])?\s*$")
 _LATEX_RULE = re.compile(r"^\s*\\(?:toprule|midrule|bottomrule|hline|cmidrule\S*|begin\{.*|end\{.*|centering|caption\{.*|label\{.*)\s*$")
@@ -128,6 +130,8 @@ def lines_of(text: str) -> list[Line]:
             diff = "of output" if fence["language"].lower() in ("diff", "patch") and not diff else ""
             found.append(Line(text="", indent=0, number=number))
             continue
+        below = plain[number] if number < len(plain) else ""
+        diff = "of output" if not diff and re.match(r"---\s\S", stripped) and below.lstrip("> ").startswith("+++ ") else diff
         diff = "of code" if diff and _of_code(stripped) else diff
         if diff != "of code":
             stripped = _side_of_diff(stripped) if diff else stripped
@@ -198,7 +202,7 @@ def _side_of_diff(text: str) -> str:
 def _numbers(text: str) -> str:
     """A line whose numbers have no underscores between thousands, whose thousands of a rate stand in its unit ("4.5 ktok/s"), and whose
     times are of one unit."""
-    text = _BACKWARD.sub(_turned, text)
+    text = _HASHED.sub(r"run \g<run>: ", _BACKWARD.sub(_turned, text))
     text = _LASTED.sub(_in_seconds, foreign_words.units(_JOINED.sub("", text)))
     return _THOUSANDS.sub(r" \g<mark>", _UNDERSCORED.sub(lambda found: found[0].replace("_", ""), text))
 

@@ -12,7 +12,7 @@ from perfproof.importers.pasted_text.clients.client_blocks import WORK, better
 from perfproof.importers.pasted_text.pairs import number_units, numbered_sides, pair_sections, score_pairs
 from perfproof.importers.pasted_text.pairs.baseline_choice import choose
 from perfproof.importers.pasted_text.pairs.pair_sections import Section, plain_name
-from perfproof.importers.pasted_text.readings import Found, Pair, Paste, Reading, ScorePair
+from perfproof.importers.pasted_text.readings import Found, Pair, Paste, Reading, ScorePair, ordinal
 from perfproof.model.base import numerals
 from perfproof.model.base.quantities import PLACES
 from perfproof.model.scenarios.metrics import Better
@@ -52,6 +52,7 @@ Samples = Mapping[str, Mapping[str, _Sample]]
 def pair(found: Found) -> Paste:
     """The pairs of all sections, and what was left out."""
     by = numerals.convention([reading.digits for reading in found.readings])
+    found.readings = _in_turn(found.readings, found.order)
     left = [f"{each.label}: no heading names its side" for each in found.readings if not each.side and each.kind != "block"]
     sided = numbered_sides.as_runs(_spelt_alike([each for each in found.readings if each.side or each.kind == "block"]))
     readings = pair_sections.ordered(sided, found.conditions)
@@ -87,6 +88,21 @@ def pair(found: Found) -> Paste:
         sides=tuple(sides),
         guessed="; ".join(dict.fromkeys(guesses)),
     )
+
+
+def _in_turn(readings: Sequence[Reading], said: str) -> list[Reading]:
+    """The readings; lines without a side, where none has one and each is there twice, below words for two sides in their order: the first
+    side's first. That is a guess, and told as one."""
+    lines = [each for each in readings if each.kind == "line" and not each.side and not each.run]
+    places: dict[tuple[str, ...], list[int]] = defaultdict(list)
+    for each in lines:
+        places[(*each.context.section, plain_name(each.label))].append(each.place)
+    if not said or not lines or any(each.side for each in readings) or any(len(set(own)) != 2 or len(own) != 2 for own in places.values()):
+        return list(readings)
+    return [
+        replace(each, side=ordinal(places[*each.context.section, plain_name(each.label)].index(each.place) + 1)) if each in lines else each
+        for each in readings
+    ]
 
 
 def _spelt_alike(readings: Sequence[Reading]) -> list[Reading]:

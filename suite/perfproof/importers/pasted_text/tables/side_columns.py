@@ -97,7 +97,8 @@ def _label(grid: Grid, row: Sequence[Cell], column: Column) -> tuple[str, str, s
     rest = [text for text in (column.metric, *(text for text, _ in words)) if text and text != measure]
     caption = above(grid.context)
     head = next((name for name, each in zip(grid.head, grid.columns, strict=True) if each.kind == "label" and better(name)), "")
-    label = ", ".join(part for part in (measure, *rest) if part) or caption.label or "value"
+    called = caption.label.split(", ")[0] if not measure and better(caption.label) else ""
+    label = ", ".join(part for part in (measure or called, *rest) if part) or caption.label or "value"
     of_caption = caption.decides if not measure or (better(caption.decides) and not unit_of(measure)) else ""
     decides = measure if better(measure) else head or of_caption or measure or label
     unit = unit_of(measure) or unit_of_labels(grid, measure)

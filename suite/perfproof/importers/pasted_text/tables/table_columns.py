@@ -230,11 +230,27 @@ def _paired(names: Sequence[str]) -> dict[str, tuple[str, str]]:
     for name in names:
         if name not in known_ and (cut := _cut(name, rests)):
             known_[name] = cut
+    known_ = known_ or _named_after(names)
     sides = {side.casefold() for side, _ in known_.values()}
     for name, pairs in ways.items():
         if name not in known_ and len(sides) > 1:
             known_ |= dict.fromkeys([name], pairs[0]) if pairs and pairs[0][0].casefold() in sides else {}
     return known_ if len(sides) > 1 else {}
+
+
+def _named_after(names: Sequence[str]) -> dict[str, tuple[str, str]]:
+    """Of names such as "TRITON_ATTN tok/s" and "0.11.0 TTFT" the side, a version or an implementation, and the metric of each; {} where
+    these are not two sides with the same metrics."""
+    found: dict[str, tuple[str, str]] = {}
+    for name in names:
+        first, _, rest = name.partition(" ")
+        start, _, last = name.rpartition(" ")
+        for side, metric in ((first, rest), (last.strip("()"), start)):
+            if metric and (implementation(side) or release(side) is not None) and (better(metric) or unit_of(metric) or known(metric)):
+                found.setdefault(name, (side, metric))
+    metrics = {side: {metric.casefold() for own, metric in found.values() if own == side} for side, _ in found.values()}
+    alike = len(metrics) == 2 and len({frozenset(each) for each in metrics.values()}) == 1
+    return found if alike and (all(map(implementation, metrics)) or all(release(side) is not None for side in metrics)) else {}
 
 
 def _lettered(names: Sequence[str]) -> bool:
