@@ -20,7 +20,7 @@ from perfproof.importers.pasted_text.cells import unit_of
 from perfproof.importers.pasted_text.clients.client_blocks import Block
 from perfproof.importers.pasted_text.clients.client_setup import Setup
 from perfproof.importers.pasted_text.clients.json_values import Structure
-from perfproof.importers.pasted_text.headings import Context, Heading, contexts
+from perfproof.importers.pasted_text.headings import Context, Heading, both, contexts
 from perfproof.importers.pasted_text.named_values import OF_TWO, Named, arrowed, in_order
 from perfproof.importers.pasted_text.pairs import pairing
 from perfproof.importers.pasted_text.pairs.pair_sections import plain_name
@@ -39,7 +39,6 @@ from perfproof.model.scenarios.side_names import role
 __all__ = ["parse", "read"]
 
 LEAST_SIDES = 2
-_AND = re.compile(r"(?P<one>[\w/#~^]+) (?:and|then) (?P<other>[\w/#~^]+)")
 NEAR = 0.02
 """How far a number of a sentence may be from one of a table and still be the same, rounded."""
 
@@ -156,15 +155,9 @@ def _found(items: Sequence[Item], *, apart: bool = True) -> Found:
             found.add(lm_eval_tables.read(item, context, context.side, by))
         else:
             found.add(table_readings.read(item, context, place))
-    found.order = next((one for item in items if isinstance(item, Sentence | Heading) and (one := _both(item.text))), "")
+    found.order = next((one for item in items if isinstance(item, Sentence | Heading) and (one := both(item.text))), "")
     found.readings = [_in_unit(reading, unit) for reading in found.readings] if unit else found.readings
     return found
-
-
-def _both(text: str) -> str:
-    """The words of a line that name both sides in their order, "without and with the flag"."""
-    found = (match for match in _AND.finditer(text) if {role(match["one"]), role(match["other"])} == {"baseline", "candidate"})
-    return next((match[0] for match in found), "")
 
 
 def _in_unit(reading: Reading, unit: str) -> Reading:

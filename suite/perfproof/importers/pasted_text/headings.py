@@ -67,6 +67,7 @@ _BOTH = re.compile(
     r"|base\w*|pr|patch\w*)\b"
 )
 """Words for either side beside each other: these say the order of numbers."""
+_AND = re.compile(r"(?P<one>[\w/#~^]+) (?:and|then) (?P<other>[\w/#~^]+)")
 _UNDERLINE = re.compile(r"^(?:={3,}|-{3,})$")
 
 
@@ -303,6 +304,12 @@ def _adopted(marks: Sequence[Heading | bool], repeated: frozenset[str]) -> froze
     )
 
 
+def both(text: str) -> str:
+    """The words of a line that name both sides in their order, "without and with the flag", "" for none."""
+    found = (match for match in _AND.finditer(text) if {role(match["one"]), role(match["other"])} == {"baseline", "candidate"})
+    return next((match[0] for match in found), "")
+
+
 def _sets(text: str) -> bool:
     """Whether a heading says how something was set: of a side only where no other heading names one."""
     return bool(SETTING.match(text) or SETUP.match(text))
@@ -360,7 +367,7 @@ class _Open:
 
     def _sided(self, text: str) -> tuple[str, str]:
         """A heading as a side and the case beside it; "" where it names no side."""
-        if _sets(text) and not self._settings:
+        if (_sets(text) and not self._settings) or both(text):
             return "", ""
         for side, rest in split(text):
             if rest.casefold() in self._shared and role(side):

@@ -30,10 +30,11 @@ _ARROW = re.compile(r"\s*(?:→|->|=>|➔|➜|⟶)\s*")
 _APART = re.compile(r"\s*[,;|](?:\s+|$)|\s*[|•]\s*|\s+/\s+|\s+(?:and|und|et|y|vs\.?|versus)\s+|\s+[-–—]\s+")
 _INSIDE = re.compile(r"^\s*[(\[](?P<text>[^()\[\]]{1,60})[)\]]")
 _SAID = re.compile(
-    r"(?i)\b(?:is|are|was|were|goes|went|drops?|dropped|fell|falls|rose|rises|takes?|took|gets?|got|sees?|saw|i|we|you|it|it's|that)\b"
+    r"(?i)\b(?:instead of|rather than|compared (?:to|with)|(?:down|up) from|is|are|was|were|goes|went|drops?|dropped|fell|falls|rose|rises|takes?|took|gets?|got|sees?|saw|i|we|you|it|it's|that)\b"
 )
 """Words of a sentence, which is read as one."""
 _SIDED = re.compile(r"^(?P<side>[^:=|,;]{1,60}?)\s*(?::|\s[-–—]|=>|\s\|)\s+(?P<rest>[^\W\d].*[:=].*)$")
+_OF_RUN = re.compile(r"(?i)^(?P<side>(?:run|trial|rep)\s#?[0-9]{1,3})\s*[:.)-]?\s+(?P<rest>[^\W\d].*[0-9].*)$")
 _WAS = re.compile(
     rf"(?i)^(?:(?P<name>[^\W\d_][^:=]{{0,60}}?)\s*[:=]\s*)?(?P<after>{DIGITS})\s?(?P<unit>{UNIT})?\s*[,(]\s*"
     r"(?P<word>was|vs\.?|versus|from|(?:down|up) from|previously|formerly|before|main|master|baseline|base|old"
@@ -108,7 +109,7 @@ def _alone(text: str) -> tuple[Value, ...]:
 def _below_name(text: str, line: Line, depth: int) -> Named | None:
     """A line that begins with a side, or with a name, and goes on as a line of its own: "main: Throughput: 12.3 requests/s, 3158 total
     tokens/s", "Final estimate: PPL = 7.43"."""
-    parts = _SIDED.match(text)
+    parts = _OF_RUN.match(text) or _SIDED.match(text)
     if not parts or better(parts["side"]) is not None or SETUP.match(text):
         return None
     inner = named_line([replace(line, text=parts["rest"])], 0, depth + 1)
