@@ -155,9 +155,18 @@ def _found(items: Sequence[Item], *, apart: bool = True) -> Found:
             found.add(lm_eval_tables.read(item, context, context.side, by))
         else:
             found.add(table_readings.read(item, context, place))
+    found.readings = [_without_its_unit(reading) for reading in found.readings]
     found.order = next((one for item in items if isinstance(item, Sentence | Heading) and (one := both(item.text))), "")
     found.readings = [_in_unit(reading, unit) for reading in found.readings] if unit else found.readings
     return found
+
+
+def _without_its_unit(reading: Reading) -> Reading:
+    """A number below "Before (tok/s)": of the side Before, in that unit."""
+    unit = unit_of(reading.side) if reading.side.endswith((")", "]")) else ""
+    if not unit or not (side := re.sub(r"\s*[(\[][^()\[\]]*[)\]]$", "", reading.side)):
+        return reading
+    return replace(reading, side=side, unit=reading.unit or ("" if reading.named else unit))
 
 
 def _in_unit(reading: Reading, unit: str) -> Reading:

@@ -141,6 +141,9 @@ def values_in(text: str) -> list[Value]:
             Value(name=name, digits=was["before"], unit=late or unit, side=side),
             Value(name=name, digits=was["after"], unit=unit or late, side="now"),
         ]
+    behind = re.search(r"\s[(\[](?P<metric>[^()\[\]]{2,30})[)\]]$", text)
+    if behind and better(behind["metric"]) and not role(behind["metric"]) and (values := values_in(text[: behind.start()])):
+        return [replace(value, name=behind["metric"]) if value.name in ("", value.unit) else value for value in values]
     found = list(_quantities(text))
     if not found or len(found) > MOST or text.endswith(":") or _SAID.search(text):
         return []

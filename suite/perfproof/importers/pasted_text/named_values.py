@@ -10,13 +10,17 @@ from perfproof.importers.pasted_text.cells import DIGITS, UNIT, bare, cell, is_d
 from perfproof.importers.pasted_text.headings import RUN, SETTING, SETUP, run_of
 from perfproof.importers.pasted_text.text_lines import Line
 from perfproof.model.base.quantities import known
-from perfproof.model.scenarios.metric_directions import better, better_in, word_set
+from perfproof.model.scenarios.metric_directions import STATISTICS, better, better_in, word_set
 from perfproof.model.scenarios.side_names import role, split
 
 SIDE_KEYS = word_set("side branch build version commit arm variant label name tag rev revision ref patch impl config mode")
 RUN_KEYS = word_set("run trial rep repeat iteration iter seed attempt round")
 LONGEST_NAME = 80
 FEW_WORDS = 3
+_RATE = re.compile(rf"^(?P<name>[A-Za-z]{{1,10}}/s(?:ec)?)\s+(?P<digits>{DIGITS})$")
+"""A rate before its number: "req/s 11.02"."""
+_CHANGING = re.compile(r"(?i)^(?:this|the|my|our) (?:pr|change|patch|commit)\s+(?:\w+s)\s+(?:up\s+)?(?=[^\W\d])")
+"""What begins a sentence that ends as a line: "This PR regresses decode: 41 -> 44 ms"."""
 _VERB = re.compile(
     r"(?i)\s+(?:gives?|gave|gets?|got|is|was|has|had|runs?|ran|does|did|shows?|reports?|needs?|takes?|took|reach(?:es|ed)?)\b"
 )
@@ -97,6 +101,9 @@ def named_line(lines: Sequence[Line], at: int) -> tuple[Named, int] | None:
             return Named(values=(value,) if run else (), unread=unread, number=lines[at].number), at + 1
         if (of_side := _OF_SIDE.match(text)) and role(of_side["name"]) in ("baseline", "candidate"):
             return Named(values=(Value(name="", digits=of_side["rest"], side=of_side["name"]),), unread=(), number=lines[at].number), at + 1
+        if (rate := _RATE.match(text)) and known(rate["name"]):
+            value = Value(name=rate["name"], digits=rate["digits"], unit=rate["name"])
+            return Named(values=(value,), unread=(), number=lines[at].number), at + 1
         side = _VERB.split(plain["name"])[0] if plain else ""
         if plain and role(side) in ("baseline", "candidate") and (one := cell(plain["rest"])).kind == "value" and known(one.unit):
             value = Value(name=one.unit if "/" in one.unit else "", digits=one.digits, unit=one.unit, side=side)
@@ -136,6 +143,7 @@ def values_of(name: str, rest: str) -> Iterator[Value]:
     found = cell(rest)
     if found.kind == "change":
         first, second = arrowed(name) or ("before", "after")
+        name = _CHANGING.sub("", name)
         yield Value(name=name, digits=found.before, unit=found.first_unit, side=first)
         yield Value(name=name, digits=found.digits, unit=found.unit, side=second)
     elif found.kind == "versus" and role(name) and better(name) is None:
@@ -256,6 +264,9 @@ def fields_line(lines: Sequence[Line], at: int) -> tuple[Named, int] | None:
     text = _BULLET.sub("", lines[at].text)
     fields = {found["key"]: found["value"].strip('"') for found in _FIELD.finditer(text)}
     left = re.sub(r"[\s,;|\[\]()-]+", " ", _FIELD.sub(" ", text)).strip()
+    inside = re.search(rf"[(\[](?P<unit>{UNIT})[)\]]", text)
+    of_line = inside["unit"] if inside and known(inside["unit"]) else ""
+    left = left.replace(of_line, "").strip() if of_line else left
     named = left.strip(" :") if role(left) else ""
     if len(fields) < (1 if named else 2) or len(left.split()) > 2 or any(role(key) in ("baseline", "candidate") for key in fields):
         return None
@@ -264,7 +275,10 @@ def fields_line(lines: Sequence[Line], at: int) -> tuple[Named, int] | None:
     side = next((value for key, value in fields.items() if key.lower() in SIDE_KEYS and key not in numbers), named)
     run = next((value for key, value in fields.items() if key.lower() in RUN_KEYS), "")
     metrics = [
-        key for key in numbers if key.lower() not in RUN_KEYS | SIDE_KEYS and (unit_of(key) or better(key) or cell(fields[key]).unit)
+        key
+        for key in numbers
+        if key.lower() not in RUN_KEYS | SIDE_KEYS
+        and (unit_of(key) or better(key) or cell(fields[key]).unit or (key.lower() in STATISTICS and len(numbers) > 1))
     ]
     cases = [f"{key}={fields[key]}" for key in fields if key not in metrics and key.lower() not in RUN_KEYS and fields[key] != side]
     if not metrics:
@@ -273,7 +287,7 @@ def fields_line(lines: Sequence[Line], at: int) -> tuple[Named, int] | None:
         Value(
             name=", ".join([*([of_all] if of_all else []), key, *cases]),
             digits=cell(fields[key]).digits,
-            unit=cell(fields[key]).unit or unit_of(key),
+            unit=cell(fields[key]).unit or unit_of(key) or (of_line if key.lower() in STATISTICS else ""),
             side=side,
             run=run,
         )

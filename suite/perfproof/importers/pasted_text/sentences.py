@@ -51,7 +51,7 @@ _BASE = re.compile(
 )
 _OTHER = re.compile(
     r"(?i)\b(?:with |in |on )?(?P<word>\bthis (?:pr|patch|change|branch|commit)\b|\b(?:the |my |our )?(?:pr|patch(?:ed)?)\b"
-    r"|\bhere\b|\bafter(?:wards)?\b|\bnow\b|\bnew\b|\bwith (?:it|the patch|the change|this)\b"
+    r"|\bours\b|\bmine\b|\bmy (?:branch|fork|version)\b|\bhere\b|\bafter(?:wards)?\b|\bnow\b|\bnew\b|\bwith (?:it|the patch|the change|this)\b"
     r"|\bcandidate\b|\bhead\b|\bproposed\b)"
 )
 _DOUBT = re.compile(

@@ -7,8 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from perfproof.model.base import numerals
-from perfproof.model.base.quantities import MULTIPLES, PLACES, converted
+from perfproof.model.base.quantities import MULTIPLES, PLACES, converted, scale
 
+_SHORT = {"m": "min", "h": "hr"}
+"""Letters that are minutes and hours beside times."""
 ABSURD, NEAR = 100.0, 10.0
 """A change that a text with decimal points hardly means, and one that it may mean where a comma is of decimals."""
 
@@ -27,6 +29,8 @@ def in_one_unit(numbers: Sequence[tuple[str, str, str]], label: str, by: numeral
     "where they can't."""
     if fault := _doubt([digits for digits, _, _ in numbers], by, one_unit=len({own or name for _, own, name in numbers}) == 1):
         return fault
+    if any(scale(own or name)[0] == "time" for _, own, name in numbers):
+        numbers = [(digits, _SHORT.get(own, own), name) for digits, own, name in numbers]
     named = next((name for _, _, name in numbers if name), "")
     units = [own if own not in MULTIPLES or not named else "" for _, own, _ in numbers]
     unit = (

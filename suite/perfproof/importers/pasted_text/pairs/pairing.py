@@ -10,7 +10,7 @@ from statistics import median
 
 from perfproof.importers.pasted_text.clients.client_blocks import WORK, better
 from perfproof.importers.pasted_text.pairs import number_units, numbered_sides, pair_sections, score_pairs
-from perfproof.importers.pasted_text.pairs.baseline_choice import choose
+from perfproof.importers.pasted_text.pairs.baseline_choice import Choice, choose
 from perfproof.importers.pasted_text.pairs.pair_sections import Section, plain_name
 from perfproof.importers.pasted_text.readings import Found, Pair, Paste, Reading, ScorePair, ordinal
 from perfproof.model.base import numerals
@@ -70,9 +70,13 @@ def pair(found: Found) -> Paste:
         if choice is None:
             left += [_alone(name, section, of_side) for name, of_side in samples.items()]
             continue
-        guesses += [choice.guessed] if choice.guessed else []
-        pairs += _pairs(section, samples, choice.side, [side for side in sides if side != choice.side], choice.guessed)
-        left += [_alone(name, section, of_side) for name, of_side in samples.items() if choice.side not in of_side or len(of_side) < 2]
+        for own, told in _by_sides(samples, sides).items():
+            ours = _of_some(own, choice)
+            if ours is None:
+                left += [_alone(name, section, of_side) for name, of_side in told.items()]
+                continue
+            guesses += [ours.guessed] if ours.guessed else []
+            pairs += _pairs(section, samples, told, ours.side, [side for side in own if side != ours.side], ours.guessed)
     left += _commas_read(readings, by) if pairs else []
     scores, totals, more = score_pairs.score_pairs(found.scores)
     guesses += [score.guessed for score in scores if score.guessed]
@@ -103,6 +107,22 @@ def _in_turn(readings: Sequence[Reading], said: str) -> list[Reading]:
         replace(each, side=ordinal(places[*each.context.section, plain_name(each.label)].index(each.place) + 1)) if each in lines else each
         for each in readings
     ]
+
+
+def _by_sides(samples: Samples, sides: Sequence[str]) -> dict[tuple[str, ...], Samples]:
+    """The labels of a section by the sides that have them: some may be told of before and after, others of main and the patch."""
+    found: dict[tuple[str, ...], dict[str, Mapping[str, _Sample]]] = {}
+    for name, of_side in samples.items():
+        found.setdefault(tuple(side for side in sides if side in of_side), {})[name] = of_side
+    return found
+
+
+def _of_some(sides: Sequence[str], whole: Choice) -> Choice | None:
+    """The baseline among some sides of a section: the whole section's where it is one of them, else one that its own name says."""
+    own = choose(sides) if len(sides) > 1 else None
+    if own is None or own.side == whole.side or (whole.side not in sides and not own.guessed):
+        return own
+    return whole if whole.side in sides else None
 
 
 def _spelt_alike(readings: Sequence[Reading]) -> list[Reading]:
@@ -199,10 +219,10 @@ def _runs(ones: Sequence[tuple[Reading, float]]) -> int | None:
 # --- pairs --------------------------------------------------------------------------------------------------------
 
 
-def _pairs(section: Section, samples: Samples, base: str, others: Sequence[str], guessed: str) -> Iterator[Pair]:
+def _pairs(section: Section, samples: Samples, told: Samples, base: str, others: Sequence[str], guessed: str) -> Iterator[Pair]:
     for side in others:
         same = _same_work(samples, base, side)
-        for name, of_side in samples.items():
+        for name, of_side in told.items():
             if base in of_side and side in of_side:
                 one, two = of_side[base], of_side[side]
                 is_work = bool(WORK.match(name))
