@@ -155,10 +155,22 @@ def _found(items: Sequence[Item], *, apart: bool = True) -> Found:
             found.add(lm_eval_tables.read(item, context, context.side, by))
         else:
             found.add(table_readings.read(item, context, place))
+    below = next((one for item in items if isinstance(item, Sentence) and (one := _metric_in_brackets(item.text))), "")
+    found.readings = [
+        replace(each, label=below, measure=below) if below and each.label == "value" and not each.measure else each
+        for each in found.readings
+    ]
     found.readings = [_without_its_unit(reading) for reading in found.readings]
     found.order = next((one for item in items if isinstance(item, Sentence | Heading) and (one := both(item.text))), "")
     found.readings = [_in_unit(reading, unit) for reading in found.readings] if unit else found.readings
     return found
+
+
+def _metric_in_brackets(text: str) -> str:
+    """The metric that a line in brackets says all numbers are, "(mean TTFT over 3 runs)"."""
+    found = re.fullmatch(r"[(\[](.{3,60})[)\]]\.?", text.strip())
+    match = sentences.METRIC.match(found[1]) if found else None
+    return match["label"] if match else ""
 
 
 def _without_its_unit(reading: Reading) -> Reading:

@@ -67,7 +67,7 @@ _BOTH = re.compile(
     r"|base\w*|pr|patch\w*)\b"
 )
 """Words for either side beside each other: these say the order of numbers."""
-_AND = re.compile(r"(?P<one>[\w/#~^]+) (?:and|then) (?P<other>[\w/#~^]+)")
+_AND = re.compile(r"(?P<one>[\w#~^]+)(?: (?:and|then|vs\.?|versus) |\s*(?:/|->|→|=>)\s*)(?P<other>[\w#~^]+)")
 _UNDERLINE = re.compile(r"^(?:={3,}|-{3,})$")
 
 

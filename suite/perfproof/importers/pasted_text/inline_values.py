@@ -17,7 +17,7 @@ from perfproof.importers.pasted_text.named_values import Named, Value
 from perfproof.importers.pasted_text.text_lines import Line
 from perfproof.model.base.quantities import known, scale
 from perfproof.model.scenarios.metric_directions import STATISTICS, better, better_in
-from perfproof.model.scenarios.side_names import role, split
+from perfproof.model.scenarios.side_names import release, role, split
 
 MOST, LONGEST_WORDS, LONGEST = 40, 6, 80
 MOST_NAMES = 2
@@ -30,10 +30,16 @@ _ARROW = re.compile(r"\s*(?:→|->|=>|➔|➜|⟶)\s*")
 _APART = re.compile(r"\s*[,;|](?:\s+|$)|\s*[|•]\s*|\s+/\s+|\s+(?:and|und|et|y|vs\.?|versus)\s+|\s+[-–—]\s+")
 _INSIDE = re.compile(r"^\s*[(\[](?P<text>[^()\[\]]{1,60})[)\]]")
 _SAID = re.compile(
-    r"(?i)\b(?:instead of|rather than|compared (?:to|with)|(?:down|up) from|is|are|was|were|goes|went|drops?|dropped|fell|falls|rose|rises|takes?|took|gets?|got|sees?|saw|i|we|you|it|it's|that)\b"
+    r"(?i)\b(?:instead of|rather than|compared (?:to|with)|(?:down|up) from|is|are|was|were|goes|went|drops?|dropped|fell"
+    r"|falls|rose|rises|takes?|took|gets?|got|sees?|saw|i|we|you|it|it's|that)\b"
 )
 """Words of a sentence, which is read as one."""
 _SIDED = re.compile(r"^(?P<side>[^:=|,;]{1,60}?)\s*(?::|\s[-–—]|=>|\s\|)\s+(?P<rest>[^\W\d].*[:=].*)$")
+_EACH_SIDED = re.compile(
+    rf"^(?:(?P<name>[^\W\d_][^:=]{{0,60}}?)\s*[:=]\s*)?(?P<before>{DIGITS})\s?(?P<unit>{UNIT})?\s*[(\[](?P<one>[^()\[\]]{{2,40}})[)\]]"
+    rf"\s*(?:->|→|=>|vs\.?|versus|,|/|to)\s*(?P<after>{DIGITS})\s?(?P<late>{UNIT})?\s*[(\[](?P<other>[^()\[\]]{{2,40}})[)\]]\.?$"
+)
+"""Two numbers with their sides in brackets: "402 ms (0.10.2) -> 371 ms (0.11.0)"."""
 _OF_RUN = re.compile(r"(?i)^(?P<side>(?:run|trial|rep)\s#?[0-9]{1,3})\s*[:.)-]?\s+(?P<rest>[^\W\d].*[0-9].*)$")
 _WAS = re.compile(
     rf"(?i)^(?:(?P<name>[^\W\d_][^:=]{{0,60}}?)\s*[:=]\s*)?(?P<after>{DIGITS})\s?(?P<unit>{UNIT})?\s*[,(]\s*"
@@ -141,6 +147,15 @@ def values_in(text: str) -> list[Value]:
             Value(name=name, digits=was["before"], unit=late or unit, side=side),
             Value(name=name, digits=was["after"], unit=unit or late, side="now"),
         ]
+    if (sided := _EACH_SIDED.match(text)) and all(map(is_digits, (sided["before"], sided["after"]))):
+        unit = sided["unit"] or sided["late"] or ""
+        whose = (sided["one"], sided["other"])
+        if all(role(side) or release(side) is not None for side in whose) and known(unit):
+            name = (sided["name"] or "").strip()
+            return [
+                Value(name=name, digits=sided["before"], unit=unit, side=whose[0]),
+                Value(name=name, digits=sided["after"], unit=sided["late"] or unit, side=whose[1]),
+            ]
     behind = re.search(r"\s[(\[](?P<metric>[^()\[\]]{2,30})[)\]]$", text)
     if behind and better(behind["metric"]) and not role(behind["metric"]) and (values := values_in(text[: behind.start()])):
         return [replace(value, name=behind["metric"]) if value.name in ("", value.unit) else value for value in values]

@@ -19,13 +19,18 @@ LONGEST_NAME = 80
 FEW_WORDS = 3
 _RATE = re.compile(rf"^(?P<name>[A-Za-z]{{1,10}}/s(?:ec)?)\s+(?P<digits>{DIGITS})$")
 """A rate before its number: "req/s 11.02"."""
+_TWO = re.compile(
+    rf"^(?P<name>[^\W\d_][\w ().%-]{{1,30}}?)\s+(?P<rest>{DIGITS}\s?(?:{UNIT})?\s*(?:vs\.?|versus|/|->|→"
+    rf"|=>)\s*{DIGITS}\s?(?P<unit>{UNIT})(?:\s*\(.*\))?)$"
+)
+"""A name and two numbers, without a colon."""
 _CHANGING = re.compile(r"(?i)^(?:this|the|my|our) (?:pr|change|patch|commit)\s+(?:\w+s)\s+(?:up\s+)?(?=[^\W\d])")
 """What begins a sentence that ends as a line: "This PR regresses decode: 41 -> 44 ms"."""
 _VERB = re.compile(
     r"(?i)\s+(?:gives?|gave|gets?|got|is|was|has|had|runs?|ran|does|did|shows?|reports?|needs?|takes?|took|reach(?:es|ed)?)\b"
 )
 _SAID = re.compile(
-    r"(?i)\b(?:is|are|was|were|goes|went|took|takes|take|about|around|at|of|for|in|on|from|to|by|than|with|after|before|i|we"
+    r"(?i)\b(?:vs|versus|is|are|was|were|goes|went|took|takes|take|about|around|at|of|for|in|on|from|to|by|than|with|after|before|i|we"
     r"|it|this|that|in total|total|only|every"
     r"|the|a|an|and|or|just|up|down|over|under|per|still|now|then|got|get|gets|sees?|saw|needs?|wait(?:ed|s)?|ran|runs?)\b"
 )
@@ -114,9 +119,13 @@ def named_line(lines: Sequence[Line], at: int) -> tuple[Named, int] | None:
                 unread=(),
                 number=lines[at].number,
             ), at + 1
-        if not plain or better_in(plain["name"], unit_of(plain["rest"]) or "") is None or better(plain["name"]) is None:
+        two = _TWO.match(text)
+        if two and known(two["unit"]) and better_in(two["name"], two["unit"]) and not _SAID.search(two["name"]):
+            found = two
+        elif not plain or better_in(plain["name"], unit_of(plain["rest"]) or "") is None or better(plain["name"]) is None:
             return None
-        found = plain
+        else:
+            found = plain
     name, rest = found["name"].strip(), found["rest"].strip()
     values = tuple(_sided(value) for value in values_of(name, rest))
     if SETUP.match(text) and cell(rest).kind == "words" and not any(value.side for value in values):

@@ -51,7 +51,8 @@ _BASE = re.compile(
 )
 _OTHER = re.compile(
     r"(?i)\b(?:with |in |on )?(?P<word>\bthis (?:pr|patch|change|branch|commit)\b|\b(?:the |my |our )?(?:pr|patch(?:ed)?)\b"
-    r"|\bours\b|\bmine\b|\bmy (?:branch|fork|version)\b|\bhere\b|\bafter(?:wards)?\b|\bnow\b|\bnew\b|\bwith (?:it|the patch|the change|this)\b"
+    r"|\bours\b|\bmine\b|\bmy (?:branch|fork|version)\b|\bhere\b|\bafter(?:wards)?\b|\bnow\b|\bnew\b|\bwith (?:it|the patch"
+    r"|the change|this)\b"
     r"|\bcandidate\b|\bhead\b|\bproposed\b)"
 )
 _DOUBT = re.compile(
@@ -332,7 +333,14 @@ def _compared(sentence: str, by: numerals.Convention) -> Iterator[Said]:
     between = sentence[first.end() : second.start()]
     if re.fullmatch(r"\s*(?:->|→|=>|to|-|–)\s*", between):
         return
-    named = "" if metrics else _before_colon(sentence[: first.start()]) or _taken(sentence) or _by_its_unit(first, second) or _behind(sentence[second.end() :])
+    named = (
+        ""
+        if metrics
+        else _before_colon(sentence[: first.start()])
+        or _taken(sentence)
+        or _by_its_unit(first, second)
+        or _behind(sentence[second.end() :])
+    )
     metrics = [named] if named and better_in(named, first["unit"]) else metrics
     if len(metrics) != 1:
         return

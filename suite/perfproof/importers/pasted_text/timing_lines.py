@@ -26,7 +26,8 @@ _EVENT = re.compile(
 
 _TOOK = re.compile(
     rf"^(?P<name>[A-Za-z][^:="
-    rf"|;]{{2,80}}? (?:took|takes)):? (?P<digits>{DIGITS})\s?(?P<unit>[A-Za-zµ]+)(?: and (?P<more>{DIGITS})\s?(?P<other>[A-Za-zµ]+))?(?: in total)?\.?$"
+    rf"|;]{{2,80}}? (?:took"
+    rf"|takes)):? (?P<digits>{DIGITS})\s?(?P<unit>[A-Za-zµ]+)(?: and (?P<more>{DIGITS})\s?(?P<other>[A-Za-zµ]+))?(?: in total)?\.?$"
 )
 """What servers say of their start: "Model loading took 27.5 GiB and 50.1 seconds"."""
 _EXPOSED = re.compile(

@@ -121,7 +121,7 @@ _ROOM = re.compile(r"(?i)\bavailable\b.*\bkv[ _-]cache\b|\bkv[ _-]?cache (?:size
 """What is left for a cache: more of it serves more requests."""
 _HELD = re.compile(
     r"(?i)(?:^|[\s_(.-])(?:used|usage|allocated|reserved|resident|weights|footprint|peak|hbm|rss|pss|uss|image|package|bundle"
-    r"|alloc\w*|so size|took)(?=$|[\s_).,-])"
+    r"|alloc\w*|so size|took|so|whl|wheel|docker|binary)(?=$|[\s_).,-])"
 )
 """Words of memory that is held, or of a file's size: less of it is better."""
 _BRACKETS = re.compile(r"\(([^()]*)\)|\[([^\[\]]*)\]")

@@ -104,12 +104,14 @@ def _in_turn(readings: Sequence[Reading], said: str) -> list[Reading]:
     if not said or not lines or any(each.side for each in readings) or any(len(set(own)) != 2 or len(own) != 2 for own in places.values()):
         return list(readings)
     return [
-        replace(each, side=ordinal(places[*each.context.section, plain_name(each.label)].index(each.place) + 1)) if each in lines else each
+        replace(each, side=ordinal(places[(*each.context.section, plain_name(each.label))].index(each.place) + 1))
+        if each in lines
+        else each
         for each in readings
     ]
 
 
-def _by_sides(samples: Samples, sides: Sequence[str]) -> dict[tuple[str, ...], Samples]:
+def _by_sides(samples: Samples, sides: Sequence[str]) -> Mapping[tuple[str, ...], Samples]:
     """The labels of a section by the sides that have them: some may be told of before and after, others of main and the patch."""
     found: dict[tuple[str, ...], dict[str, Mapping[str, _Sample]]] = {}
     for name, of_side in samples.items():
