@@ -16,7 +16,7 @@ from perfproof.importers.pasted_text.cells import DIGITS, UNIT, bare, unit_of
 from perfproof.importers.pasted_text.text_lines import Line
 from perfproof.model.base.quantities import known
 from perfproof.model.scenarios.metric_directions import better
-from perfproof.model.scenarios.side_names import release, role, split
+from perfproof.model.scenarios.side_names import commit, release, role, split
 
 BOLD, COLON, PLAIN, BULLET = 7, 8, 9, 10
 """Levels of headings, below the six of markdown's own."""
@@ -268,6 +268,7 @@ def contexts(marks: Iterable[Heading | bool]) -> list[Context]:
     repeated = frozenset(text for text, count in Counter(texts).items() if count > 1)
     plain = any(role(mark.text) and not _sets(mark.text) for mark in marks if isinstance(mark, Heading))
     open_ = _Open(repeated=repeated, shared=_shared_rests(texts), adopted=_adopted(marks, repeated), settings=not plain)
+    open_.two = len({text.strip("`:*_ ") for text in texts if SETTING.match(text.upper())}) == 2
     found = []
     for mark in marks:
         if isinstance(mark, Heading):
@@ -329,6 +330,7 @@ class _Open:
 
     def __init__(self, repeated: frozenset[str], shared: frozenset[str], adopted: frozenset[int], *, settings: bool) -> None:
         self._repeated, self._shared, self._adopted, self._settings = repeated, shared, adopted, settings
+        self.two = False
         self._side: Heading | None = None
         self._sections: list[Heading] = []
         self._run, self._read = "", False
@@ -372,7 +374,9 @@ class _Open:
         for side, rest in split(text):
             if rest.casefold() in self._shared and role(side):
                 return side, rest
-        return (text, "") if role(text) or release(text) is not None else ("", "")
+        if SETTING.match(text) and self.two:
+            return text.strip("`:*_ "), ""
+        return (text, "") if role(text) or release(text) is not None or commit(text) else ("", "")
 
     def _close(self, level: int, *, of_side: bool) -> None:
         """Ends the sections that a heading of this level ends: those of its own level and below; of a side, those that stand inside the

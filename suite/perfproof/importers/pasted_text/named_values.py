@@ -11,7 +11,7 @@ from perfproof.importers.pasted_text.headings import RUN, SETTING, SETUP, run_of
 from perfproof.importers.pasted_text.text_lines import Line
 from perfproof.model.base.quantities import known
 from perfproof.model.scenarios.metric_directions import STATISTICS, better, better_in, word_set
-from perfproof.model.scenarios.side_names import role, split
+from perfproof.model.scenarios.side_names import commit, release, role, split
 
 SIDE_KEYS = word_set("side branch build version commit arm variant label name tag rev revision ref patch impl config mode")
 RUN_KEYS = word_set("run trial rep repeat iteration iter seed attempt round")
@@ -263,7 +263,7 @@ def _sided(value: Value) -> Value:
             return replace(value, name=rest, side=side, run=run)
         if side in ("before", "after") and re.fullmatch(r"[a-z]\w*_\w+|[a-z]{3,20}", rest):
             return replace(value, name=rest, side=side, run=run)
-    if role(name) and better(name) is None:
+    if (role(name) or release(name) is not None or commit(name)) and better(name) is None:
         return replace(value, name="", side=name, run=run)
     return replace(value, name=name, run=run)
 

