@@ -83,7 +83,7 @@ _VERB = re.compile(
 _DOUBT = re.compile(r"(?i)\b(rang\w+|var(y|ies|ied|ying)|between|could|would|might|should|may|can|not|by)\b|n't\b")
 """Words with which two numbers may be a range, an amount, or nothing that happened."""
 UNDONE = re.compile(
-    r"(?i)\b(revert\w*|roll\w* back|undo\w*|undid|without|disabl\w+|turn\w* off|(?:was|were) \d"
+    r"(?i)\b(revert\w*|downgrad\w*|go(?:ing|es)? back|back to|roll\w* back|undo\w*|undid|without|disabl\w+|turn\w* off|(?:was|were) \d"
     r"|(?:pr|patch|patched|new|candidate|head|after|now)"
     r" (?:to|back to|->|→|=>|vs\.?) (?:the )?(?:main|master|base\w*|before|old|stock|upstream)\b)"
 )

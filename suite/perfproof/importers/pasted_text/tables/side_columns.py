@@ -28,7 +28,7 @@ def columns_of_sides(grid: Grid) -> Iterator[Reading | str]:
         if _SETTING.match(named) and not any(known(one.unit) for one in _of_sides(grid, row)) and better(named) is None:
             yield f"{named}: a setting"
             continue
-        measured = any(known(one.unit) and one.unit != "%" for one in _of_sides(grid, row))
+        measured = any(known(one.unit) and one.unit != "%" for one in _of_sides(grid, row)) or "/" in unit_of(named)
         if (_tells([text for text, is_key in words if not is_key]) and not measured) or (versions and _of_software(grid, row)):
             yield ", ".join(text for text, _ in words)
             continue
