@@ -15,12 +15,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from perfproof.importers.pasted_text import left_over, refusals, sentences, side_letters, text_items
+from perfproof.importers.pasted_text import left_over, refusals, sentences, text_items
 from perfproof.importers.pasted_text.cells import unit_of
 from perfproof.importers.pasted_text.clients.client_blocks import Block
 from perfproof.importers.pasted_text.clients.client_setup import Setup
 from perfproof.importers.pasted_text.clients.json_values import Structure
 from perfproof.importers.pasted_text.headings import Context, Heading, both, contexts
+from perfproof.importers.pasted_text.lines import side_letters
+from perfproof.importers.pasted_text.lines.text_lines import lines_of, load
 from perfproof.importers.pasted_text.named_values import OF_TWO, Named, arrowed, in_order
 from perfproof.importers.pasted_text.pairs import pairing
 from perfproof.importers.pasted_text.pairs.pair_sections import plain_name
@@ -28,7 +30,6 @@ from perfproof.importers.pasted_text.readings import Found, Paste, Reading, Scor
 from perfproof.importers.pasted_text.tables import captions, lm_eval_tables, table_readings
 from perfproof.importers.pasted_text.tables.table_shapes import Table
 from perfproof.importers.pasted_text.text_items import Data, Item, Sentence
-from perfproof.importers.pasted_text.text_lines import lines_of, load
 from perfproof.model.base import numerals
 from perfproof.model.base.errors import BadInput
 from perfproof.model.base.quantities import known, scale

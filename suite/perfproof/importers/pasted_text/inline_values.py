@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from perfproof.importers.pasted_text import named_values
 from perfproof.importers.pasted_text.cells import DIGITS, UNIT, bare, is_digits, unit_of
 from perfproof.importers.pasted_text.headings import RUN, SETTING, SETUP, run_of
+from perfproof.importers.pasted_text.lines.text_lines import Line
 from perfproof.importers.pasted_text.named_values import Named, Value
-from perfproof.importers.pasted_text.text_lines import Line
 from perfproof.model.base.quantities import known, scale
 from perfproof.model.scenarios.metric_directions import STATISTICS, better, better_in
 from perfproof.model.scenarios.side_names import release, role, split

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from perfproof.importers.pasted_text.cells import DIGITS, UNIT, bare, cell, is_digits, unit_of
 from perfproof.importers.pasted_text.headings import RUN, SETTING, SETUP, run_of
-from perfproof.importers.pasted_text.text_lines import Line
+from perfproof.importers.pasted_text.lines.text_lines import Line
 from perfproof.model.base.quantities import known
 from perfproof.model.scenarios.metric_directions import STATISTICS, better, better_in, word_set
 from perfproof.model.scenarios.side_names import commit, release, role, split

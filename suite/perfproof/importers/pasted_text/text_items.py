@@ -15,11 +15,11 @@ from perfproof.importers.pasted_text.clients.client_setup import Setup, setup_li
 from perfproof.importers.pasted_text.clients.json_values import Structure, structure
 from perfproof.importers.pasted_text.clients.timing_blocks import google_benchmark, hyperfine_block
 from perfproof.importers.pasted_text.headings import Heading
+from perfproof.importers.pasted_text.lines.text_lines import Line
 from perfproof.importers.pasted_text.named_values import Named
 from perfproof.importers.pasted_text.tables import table_shapes
 from perfproof.importers.pasted_text.tables.benchstat_tables import benchstat_table
 from perfproof.importers.pasted_text.tables.table_shapes import Table
-from perfproof.importers.pasted_text.text_lines import Line
 from perfproof.model.scenarios.side_names import role
 
 MOST_ITEMS = 50_000

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from perfproof.importers.pasted_text.cells import DIGITS, is_digits
-from perfproof.importers.pasted_text.text_lines import Line
+from perfproof.importers.pasted_text.lines.text_lines import Line
 from perfproof.model.base.quantities import known
 from perfproof.model.scenarios.metric_directions import better_in
 from perfproof.model.scenarios.metrics import Better

@@ -16,8 +16,8 @@ from typing import Any
 
 from perfproof.importers.pasted_text.cells import UNIT, cell
 from perfproof.importers.pasted_text.clients.client_blocks import RUN_KEYS
+from perfproof.importers.pasted_text.lines.text_lines import Line
 from perfproof.importers.pasted_text.named_values import Value
-from perfproof.importers.pasted_text.text_lines import Line
 from perfproof.model.base.number_range import is_number
 from perfproof.model.base.quantities import known
 from perfproof.model.records.eval_items import Total

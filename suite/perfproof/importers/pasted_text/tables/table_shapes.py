@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from perfproof.importers.pasted_text.cells import cell
+from perfproof.importers.pasted_text.lines.text_lines import Line
 from perfproof.importers.pasted_text.tables import grouped_heads
-from perfproof.importers.pasted_text.text_lines import Line
 from perfproof.model.base.quantities import known
 from perfproof.model.scenarios.side_names import describes, release, role
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
 
-from perfproof.importers.pasted_text import timing_lines
 from perfproof.importers.pasted_text.cells import DIGITS, UNIT, unit_of
+from perfproof.importers.pasted_text.lines import timing_lines
 from perfproof.model.base.errors import BadInput
 from perfproof.model.base.quantities import known
 from perfproof.model.scenarios import foreign_words

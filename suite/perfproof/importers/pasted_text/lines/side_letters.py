@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from perfproof.importers.pasted_text.text_lines import Line
+from perfproof.importers.pasted_text.lines.text_lines import Line
 from perfproof.model.scenarios.side_names import role
 
 _KEY = r"(?:(?:arm|side|variant|setup|config|configuration|build|group|option|case|version)\s[A-Z0-9]|(?-i:[A-Z]))"
