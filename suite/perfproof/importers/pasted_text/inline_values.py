@@ -40,6 +40,7 @@ _EACH_SIDED = re.compile(
     rf"\s*(?:->|→|=>|vs\.?|versus|,|/|to)\s*(?P<after>{DIGITS})\s?(?P<late>{UNIT})?\s*[(\[](?P<other>[^()\[\]]{{2,40}})[)\]]\.?$"
 )
 """Two numbers with their sides in brackets: "402 ms (0.10.2) -> 371 ms (0.11.0)"."""
+_CASE = re.compile(r"^(?P<case>[^\W_][\w =./+-]{0,40}?)\s*(?:[—–]|:(?=\s)|\s-\s)\s*(?P<rest>\S.*[:=].*)$")
 _OF_RUN = re.compile(r"(?i)^(?P<side>(?:run|trial|rep)\s#?[0-9]{1,3})\s*[:.)-]?\s+(?P<rest>[^\W\d].*[0-9].*)$")
 _WAS = re.compile(
     rf"(?i)^(?:(?P<name>[^\W\d_][^:=]{{0,60}}?)\s*[:=]\s*)?(?P<after>{DIGITS})\s?(?P<unit>{UNIT})?\s*[,(]\s*"
@@ -84,6 +85,8 @@ def named_line(lines: Sequence[Line], at: int, depth: int = 0) -> tuple[Named, i
         return Named(values=bare_numbers, unread=(), number=lines[at].number), at + 1
     if depth < MOST_NAMES and (sided := _below_name(text, lines[at], depth)):
         return sided, at + 1
+    if cased := _of_case(text):
+        return Named(values=cased, unread=(), number=lines[at].number), at + 1
     if "±" in text and (values := values_in(_SPREAD.sub("", text))) and len(values) > 1:
         return Named(values=tuple(values), unread=((text.split(":")[0][:LONGEST], "±"),), number=lines[at].number), at + 1
     if found and count(text) <= len(found[0].values) + len(found[0].unread):
@@ -110,6 +113,20 @@ def _alone(text: str) -> tuple[Value, ...]:
         return tuple(replace(value, name=changed["label"]) for value in named_values.values_of("", changed["change"]))
     found = tuple(named_values.values_of("", text)) if re.match(r"[~≈]?\s?[0-9]", text) else ()
     return found if found and all(known(value.unit) and not value.name and not value.side for value in found) else ()
+
+
+def _of_case(text: str) -> tuple[Value, ...]:
+    """A line that begins with a case and goes on with a number of either side: "TP=1 — before: 2,210 tok/s, after: 2,301 tok/s"."""
+    found = _CASE.match(text)
+    if not found or role(found["case"]) or better(found["case"]) is not None:
+        return ()
+    values = values_in(found["rest"]) or list(named_values.values_of("", found["rest"]))
+    if {role(value.side) for value in values} != {"baseline", "candidate"} or any(better(value.side) for value in values):
+        return ()
+    return tuple(
+        replace(value, name=f"{value.name}, {found['case']}" if value.name and value.name != value.unit else found["case"])
+        for value in values
+    )
 
 
 def _below_name(text: str, line: Line, depth: int) -> Named | None:

@@ -96,7 +96,7 @@ _VERBS = re.compile(
     r"(?i)\b(?:went|goes?|going|takes?|took|fell|falls?|dropp?(?:ed|s|ing)?|rose|rises?|grew|grows?|shr[aiu]nks?|climbed"
     r"|climbs|jumped|jumps|improve[sd]?|"
     r"(?:in|de)creased?s?|reduc\w+|cuts?|is|are|was|were|has|have|gets?|got|came|comes|moved|moves|down|up|brings?|brought"
-    r"|changed?s?|per step from|from)\b"
+    r"|changed?s?|from)\b"
 )
 _CHANGES = re.compile(
     r"(?i)\b(?:fell|dropp?(?:ed|s)|rose|grew|shrank|climbed|jumped|improve[sd]?|(?:in|de)creased?s?|reduced?s?|cut|halved"

@@ -23,6 +23,11 @@ from perfproof.importers.pasted_text.tables.table_shapes import Table
 from perfproof.model.scenarios.side_names import role
 
 MOST_ITEMS = 50_000
+FEW_WORDS = 4
+NEAR = 200
+"""Lines above and below a command in which the others stand."""
+_CHECKOUT = re.compile(r"\bgit (?:checkout|switch) (?:-\w+ )?(?P<name>[\w./@^~-]+)")
+"""A command that goes to a branch, of which the numbers below are."""
 LEAST_WORDS = 9
 """Words of a line of prose that the next line goes on with, at least."""
 
@@ -82,10 +87,21 @@ def _without_settings(lines: Sequence[Line]) -> list[Line]:
 def _command_of_side(lines: Sequence[Line], at: int) -> tuple[Heading, int] | None:
     """A command behind which stands whose it is: `vllm serve m --flag` (main)."""
     text = lines[at].text
+    near = lines[max(0, at - NEAR) : at + NEAR]
+    if (out := _CHECKOUT.search(text)) and sum(bool(_CHECKOUT.search(line.text)) for line in near) > 1:
+        return Heading(text=out["name"], level=headings.BOLD, number=lines[at].number), at + 1
     found = _OF_SIDE.search(text)
-    if not found or role(found[1]) not in ("baseline", "candidate") or text.startswith("|") or headings.SETTING.match(text):
+    if not found or not _says_whose(found[1], near) or text.startswith("|") or headings.SETTING.match(text):
         return None
     return (Heading(text=found[1].strip(), level=headings.BOLD, number=lines[at].number), at + 1) if _COMMAND.search(text) else None
+
+
+def _says_whose(comment: str, lines: Sequence[Line]) -> bool:
+    """Whether what stands behind a command says whose it is: a side, or what stands beside one in the same place behind another."""
+    if role(comment) in ("baseline", "candidate"):
+        return True
+    others = [found[1] for line in lines if _COMMAND.search(line.text) and (found := _OF_SIDE.search(line.text))]
+    return len(comment.split()) <= FEW_WORDS and any(role(other) in ("baseline", "candidate") for other in others)
 
 
 def _noise(lines: Sequence[Line], at: int) -> tuple[None, int] | None:

@@ -44,6 +44,11 @@ _RUNS = re.compile(
     r"(?i)\(\s*(?:n\s*=\s*([0-9]{1,4})|(?:(?:mean|median|avg|average|best) of )?([0-9]{1,4}) (?:runs|reps|trials|repeats|launches))\s*\)"
 )
 """How many runs the name of a side says that its numbers are of."""
+_SETTING = re.compile(
+    r"(?i)(?:--)?[a-z]+(?:[_-][a-z]+)*[_-](?:size|sizes|seqs|tokens|len|length|workers|threads|gpus|limit|streams|blocks"
+    r"|batches|depth|level|port)"
+)
+"""Names of what is set before a run."""
 _VERB = re.compile(r"(?i)\s+(?:(?:i|we|you|it) )?(?:gives?|gave|gets?|got|shows?|reports?|needs?|takes?|took|reach(?:es|ed)?|does|did)\b")
 Samples = Mapping[str, Mapping[str, _Sample]]
 """By label, then by side."""
@@ -53,7 +58,10 @@ def pair(found: Found) -> Paste:
     """The pairs of all sections, and what was left out."""
     by = numerals.convention([reading.digits for reading in found.readings])
     found.readings = _in_turn(found.readings, found.order)
+    settings = [each for each in found.readings if each.kind == "line" and _SETTING.fullmatch(each.label) and _is_set(each)]
+    found.readings = [each for each in found.readings if each not in settings]
     left = [f"{each.label}: no heading names its side" for each in found.readings if not each.side and each.kind != "block"]
+    left += [f"{each.label}: a setting" for each in settings]
     sided = numbered_sides.as_runs(_spelt_alike([each for each in found.readings if each.side or each.kind == "block"]))
     readings = pair_sections.ordered(sided, found.conditions)
     groups = pair_sections.sections(readings)
@@ -92,6 +100,11 @@ def pair(found: Found) -> Paste:
         sides=tuple(sides),
         guessed="; ".join(dict.fromkeys(guesses)),
     )
+
+
+def _is_set(reading: Reading) -> bool:
+    """Whether a number may be a setting's: a whole one, without a unit and without a direction."""
+    return reading.digits.isdigit() and not reading.unit and not reading.named and better(reading.measure) is None
 
 
 def _in_turn(readings: Sequence[Reading], said: str) -> list[Reading]:

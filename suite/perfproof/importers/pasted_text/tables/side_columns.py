@@ -11,7 +11,7 @@ from perfproof.importers.pasted_text.readings import Reading
 from perfproof.importers.pasted_text.tables.captions import above
 from perfproof.importers.pasted_text.tables.table_columns import Column
 from perfproof.importers.pasted_text.tables.table_grid import Grid, labels, made_of_runs, reading, run_in, unit_in, unit_of_labels
-from perfproof.model.base.quantities import known
+from perfproof.model.base.quantities import known, scale
 from perfproof.model.scenarios.metric_directions import STATISTICS, better
 from perfproof.model.scenarios.side_names import describes, release
 
@@ -71,6 +71,10 @@ def _of_side(grid: Grid, row: Sequence[Cell], part: str, column: Column, one: Ce
                 unit=unit or column.unit or unit_in(grid, row),
                 named=named,
             )
+    elif one.kind == "versus" and known(one.unit) and known(one.first_unit) and scale(one.unit)[0] != scale(one.first_unit)[0]:
+        for digits, unit in ((one.before, one.first_unit), (one.digits, one.unit)):
+            own = f"{label}, {unit}" if label else unit
+            yield reading(grid, part, side=column.side, label=own, measure=label, digits=digits, unit=unit, named="")
     elif one.kind == "value":
         unit = one.unit or column.unit or unit_in(grid, row)
         yield reading(

@@ -72,7 +72,7 @@ def _grid(grid: Grid) -> Found:
         return _collected(grid, rows_of_sides(grid, side))
     if any(one.kind == "change" for row in grid.rows for one in row):
         return _collected(grid, columns_of_sides(grid))
-    if not grid.context.side and len(grid.head) == len(("side", "value")) and role(grid.head[0]) and not grid.head[1]:
+    if not grid.context.side and role(grid.head[0]) and grid.head[1:] == ("",):
         grid = replace(grid, context=replace(grid.context, side=grid.head[0]), head=("", ""))
     found = _collected(grid, values_only(grid))
     if not grid.context.side:
