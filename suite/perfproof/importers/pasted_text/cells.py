@@ -95,6 +95,8 @@ def cell(text: str) -> Cell:
     if clock := _CLOCK.match(plain):
         seconds = int(clock["hours"] or 0) * 3600 + int(clock["minutes"]) * 60 + int(clock["seconds"])
         return Cell(text=plain, kind="value", digits=f"{seconds}{clock['rest'] or ''}", unit="s")
+    if _HASH.fullmatch(plain) and re.search(r"[a-f]", plain) and re.search(r"[0-9]", plain):
+        return Cell(text=plain, kind="words")
     if not plain or plain.lower().strip("().") in _MISSING:
         return Cell(text=plain, kind="missing")
     if (found := _CHANGE.match(plain)) and all(map(is_digits, (found["before"], found["value"]))):
@@ -113,6 +115,8 @@ def cell(text: str) -> Cell:
     return Cell(text=plain, kind="words")
 
 
+_HASH = re.compile(r"[0-9a-f]{7,40}")
+"""A commit, which may begin as a number does."""
 _CLOCK = re.compile(r"^(?:(?P<hours>[0-9]{1,3}):)?(?P<minutes>[0-9]{1,3}):(?P<seconds>[0-5][0-9])(?P<rest>\.[0-9]+)?$")
 """A time of minutes and seconds: 1:32."""
 _PRICE = re.compile(rf"^(?P<sign>[$€£¥])\s?(?P<value>{DIGITS})(?![\w.])")

@@ -187,7 +187,7 @@ def _said(words: str) -> str:
         and (named := _introduced(words)) is not None
     ):
         return named
-    if _MIXING.search(words) or _BOTH.search(words) or re.search(r"[0-9]\s?(?:ms|us|µs|s|tok/s|req/s|%|x)\b", words):
+    if _MIXING.search(words) or _BOTH.search(words) or _measures(words) or re.search(r"[0-9]\s?(?:ms|us|µs|s|tok/s|req/s|%|x)\b", words):
         return ""
     base, other = ([word for word in named if _says(words, word)] for named in SENTENCES)
     first = next((word for word in (*base, *other) if words.lower().startswith(word)), "")

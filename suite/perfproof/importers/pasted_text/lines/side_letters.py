@@ -52,6 +52,10 @@ def _is_said(cell: str, said: Sequence[str]) -> bool:
     return bool(re.search(r"[^\W\d_]", plain)) and any(plain == name or plain in name.split() for name in said)
 
 
+_ORDERED = re.compile(r"[^:.]{2,60}[(\[][^()\[\]]{3,30}[)\]]\s*:\s*[0-9.,]+\s?\w*\s*(?:/|->|→|vs\.?)\s*[0-9.,]+")
+"""A name with its sides in their order, and their two numbers."""
+
+
 def side_by_side(lines: Sequence[Line]) -> list[Line]:
     """The lines; where two sides' outputs stand beside each other, "main | PR" above "TTFT: 41 ms | TTFT: 39 ms", one below the other."""
     found: list[Line] = []
@@ -79,6 +83,9 @@ def one_each(lines: Sequence[Line]) -> list[Line]:
         parts = [part.strip(" .") for part in line.text.split(";")]
         names = [part.split(":")[0].strip(" -*") for part in parts if re.match(r"[^:]{2,40}:\s+[-+~]?[0-9]", part)]
         sided = len(parts) == len(names) > 1 and {role(name) for name in names} == {"baseline", "candidate"}
+        ordered = re.split(r"(?<=[\w%)])\.\s+(?=[^\W\d])", line.text)
+        if len(ordered) > 1 and all(_ORDERED.match(part) for part in ordered):
+            parts, sided = [part.rstrip(" .") for part in ordered], True
         found += [replace(line, text=part) for part in parts] if sided else [line]
     return found
 

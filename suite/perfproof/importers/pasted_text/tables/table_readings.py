@@ -17,7 +17,7 @@ from perfproof.importers.pasted_text.tables.table_grid import Grid, reading
 from perfproof.importers.pasted_text.tables.table_shapes import Table
 from perfproof.model.base.quantities import known
 from perfproof.model.scenarios.metric_directions import better
-from perfproof.model.scenarios.side_names import release, role
+from perfproof.model.scenarios.side_names import commit, release, role
 
 _SIDE_AND_NUMBER = re.compile(
     rf"(?P<side>[A-Za-z][\w ()#./+-]{{0,30}}?)\s*[:=]?\s*(?P<digits>{DIGITS})(?:\s?(?P<unit>ns|us|µs|ms|s|sec|min|%|[KMGTk]i?B"
@@ -103,12 +103,17 @@ def _sides_in_cells(grid: Grid) -> Iterator[Reading]:
                 )
 
 
+def _tells_of_side(text: str) -> bool:
+    """Whether a cell is a version, a commit or a day: of a side, and no case of its own."""
+    return release(text) is not None or commit(text) or bool(re.fullmatch(r"20[0-9]{2}-[01][0-9]-[0-3][0-9]", text))
+
+
 def _without_versions(columns: Sequence[Column], grid: Grid) -> list[Column]:
     """The columns; versions of software, and plain numbers of no metric beside them, only tell of the sides."""
     versions = {
         at
         for at, column in enumerate(columns)
-        if column.kind == "label" and grid.rows and all(release(row[at].text) is not None for row in grid.rows)
+        if column.kind in ("label", "key") and grid.rows and all(_tells_of_side(row[at].text) for row in grid.rows)
     }
     plain = {at for at, column in enumerate(columns) if column.kind == "metric" and not column.unit and better(column.name) is None}
     return [replace(column, kind="claim") if at in versions or (versions and at in plain) else column for at, column in enumerate(columns)]
