@@ -78,7 +78,10 @@ _LIST = re.compile(
 )
 _MADE = re.compile(r"\s*[,;]?\s*[(\[]?(?:mean|average|avg|median)\s*[:=]?\s*[0-9.,]+\s*[\w/µ%]*[)\]]?\.?$", re.IGNORECASE)
 """What was made of the runs before it."""
-_PART = re.compile(rf"^(?P<before>[^\d]*?)\s*(?P<digits>{DIGITS})\s*(?P<after>[^\d(\[]*?)(?:\s*[(\[](?P<inside>[^()\[\]]*)[)\]])?\.?$")
+_PART = re.compile(
+    rf"^(?P<before>(?:[^\d]"
+    rf"|(?<=[A-Za-z])[0-9][0-9.]{{0,4}}(?=[\s:=]))*?)\s*(?<![A-Za-z])(?P<digits>{DIGITS})\s*(?P<after>[^\d(\[]*?)(?:\s*[(\[](?P<inside>[^()\[\]]*)[)\]])?\.?$"
+)
 _ARROWED = re.compile(r"(?P<first>[\w~^#]+(?: \w+)?)\s*(?:→|->|=>)\s*(?P<second>[\w~^#]+(?: \w+)?)")
 OF_TWO = ("first of two", "second of two")
 """The sides of two numbers beside each other, until a heading says whose they are."""

@@ -45,13 +45,15 @@ _HALVES = re.compile(
 )
 _FROM = re.compile(r"(?i)\b(?:down|up) from\b|\binstead of\b|\bwas\b(?=[^.]{0,12}$)|\bpreviously\b|\brather than\b")
 _BASE = re.compile(
-    r"(?i)\b(?:on|in|of|for|with|at|under|from)?\s*(?:the\s+)?\b(?P<word>main|master|baseline|base|before|old|original(?:ly)?"
+    r"(?i)\b(?:on|in|of|for|with|at|under|from)?\s*(?:the\s+)?\b(?P<word>main|master|baseline|base|before(?! (?:the )?(?:warm"
+    r"|restart|load|launch|start|boot|compil|cool|idle))|old|original(?:ly)?"
     r"|previous(?:ly)?|stock|unpatched|upstream"
     r"|without|used to|earlier|prior|vanilla|control)\b"
 )
 _OTHER = re.compile(
     r"(?i)\b(?:with |in |on )?(?P<word>\bthis (?:pr|patch|change|branch|commit)\b|\b(?:the |my |our )?(?:pr|patch(?:ed)?)\b"
-    r"|\bours\b|\bmine\b|\bmy (?:branch|fork|version)\b|\bhere\b|\bafter(?:wards)?\b|\bnow\b|\bnew\b|\bwith (?:it|the patch"
+    r"|\bours\b|\bmine\b|\bmy (?:branch|fork|version)\b|\bhere\b|\bafter(?:wards)?\b(?! (?:the )?(?:warm|restart|load|launch"
+    r"|start|boot|compil|cool|idle))|\bnow\b|\bnew\b|\bwith (?:it|the patch"
     r"|the change|this)\b"
     r"|\bcandidate\b|\bhead\b|\bproposed\b)"
 )

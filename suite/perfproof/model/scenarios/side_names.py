@@ -39,6 +39,10 @@ CANDIDATES = _SURE | word_set("this these after with post my our ours fix fixed 
 """Words that make a name the other side's where they are its first."""
 _ELSE = word_set("model models memory loop thread menu page effect text attention")
 """Words beside which a baseline's word means something else: "base model", "main memory"."""
+_STARTED = word_set(
+    "warmup warm warming restart restarting load loading launch startup start starting boot compile compilation soak idle cooldown"
+)
+"""Words of what every side goes through: before and after a warm-up is no comparison."""
 _MIXING = word_set(
     "than vs versus compared against over instead merged merge merging rebased rebase top cherry-picked cherry picked plus + "
     "& and removed remove dropped drop deleted "
@@ -124,7 +128,7 @@ def _role(words: Sequence[str]) -> Role:
     first, last, every = words[0], words[-1], set(words)
     if first == "here":
         return "candidate" if len(words) == 1 else ""
-    if first in _OF_BOTH:
+    if first in _OF_BOTH or (first in ("before", "after") and words[1:] and set(words[1:]) <= _STARTED):
         return ""
     if first in FIRST:
         return "" if BASELINES & set(words[1:]) else "baseline"

@@ -52,6 +52,19 @@ def _is_said(cell: str, said: Sequence[str]) -> bool:
     return bool(re.search(r"[^\W\d_]", plain)) and any(plain == name or plain in name.split() for name in said)
 
 
+_TAGGED = re.compile(r"^\[(?P<side>[^\[\]]{2,30})\]\s*:?\s+(?P<rest>[^\W\d].*[:].*[0-9].*)$")
+"""A side in brackets before a line of its own: "[main] Mean TTFT (ms): 88.2"."""
+_SIGNED = re.compile(r"^(?P<rest>[^\W\d][^|()]*[0-9][^|()]*,[^|()]*[0-9][^|()]*)\s\((?P<side>[^()]{2,30})\)$")
+"""Several numbers and, behind all of them, their side in brackets."""
+
+
+def _begun(text: str) -> str:
+    """A line that names its side in brackets as one that begins with it."""
+    found = _TAGGED.match(text) or _SIGNED.match(text)
+    sided = found and role(found["side"]) in ("baseline", "candidate") and not role(found["rest"].split(":")[0])
+    return f"{found['side']}: {found['rest']}" if found and sided else text
+
+
 _ORDERED = re.compile(r"[^:.]{2,60}[(\[][^()\[\]]{3,30}[)\]]\s*:\s*[0-9.,]+\s?\w*\s*(?:/|->|→|vs\.?)\s*[0-9.,]+")
 """A name with its sides in their order, and their two numbers."""
 
@@ -79,9 +92,9 @@ def side_by_side(lines: Sequence[Line]) -> list[Line]:
 def one_each(lines: Sequence[Line]) -> list[Line]:
     """The lines; of one that says a number of each side between semicolons, "new: 5.1 us; old: 9.8 us", the parts."""
     found: list[Line] = []
-    for line in lines:
-        parts = [part.strip(" .") for part in line.text.split(";")]
-        names = [part.split(":")[0].strip(" -*") for part in parts if re.match(r"[^:]{2,40}:\s+[-+~]?[0-9]", part)]
+    for line in (replace(each, text=_begun(each.text)) for each in lines):
+        parts = [part.strip(" .") for part in re.split(r";|\s\|\s", line.text)]
+        names = [part.split(":")[0].strip(" -*") for part in parts if re.match(r"[^:]{2,40}:\s+\S.*[0-9]", part)]
         sided = len(parts) == len(names) > 1 and {role(name) for name in names} == {"baseline", "candidate"}
         ordered = re.split(r"(?<=[\w%)])\.\s+(?=[^\W\d])", line.text)
         if len(ordered) > 1 and all(_ORDERED.match(part) for part in ordered):
