@@ -12,6 +12,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from perfproof.analysis.hosts.host_trust import hosts_of
+from perfproof.analysis.hosts.host_verdicts import Hosts, judge_over_hosts, without
 from perfproof.analysis.judging import answer_judges, host_counts, secondary_metrics
 from perfproof.analysis.stats import alpha_spending, number_format
 from perfproof.analysis.stats.alpha_spending import Spending
@@ -20,7 +22,7 @@ from perfproof.analysis.trials import mean_median_check, model_runners
 from perfproof.analysis.trials.paired_trials import latest, minutes_per_block, paired, spoilt, whole_blocks
 from perfproof.analysis.trials.trial_groups import kept_apart
 from perfproof.analysis.verdicts import exact_counts, explain, exploratory, verdict
-from perfproof.analysis.verdicts.calibration import Trust, trusted
+from perfproof.analysis.verdicts.calibration import Trust
 from perfproof.analysis.verdicts.verdict import Verdict
 from perfproof.model.base.errors import BadInput
 from perfproof.model.documents.decode import scenario_of
@@ -29,7 +31,7 @@ from perfproof.model.records.record import Record
 from perfproof.model.scenarios.metrics import Better, Metric, is_count, is_timed, metric
 from perfproof.model.scenarios.scenario import Arm, MetricChoice, Scenario
 from perfproof.model.verdicts.judged import SUGGESTS, Judged, Outcome, Uncounted
-from perfproof.model.verdicts.noise_floor import Floor, machine_fingerprint, workload_digests
+from perfproof.model.verdicts.noise_floor import Floor, workload_digests
 
 SHARED_WARNING = "every arm kept one server for all blocks: launch-to-launch variance was not sampled, so the verdict is likely, not proved"
 
@@ -68,6 +70,7 @@ class _Case:
     trials: Sequence[Record]
     trust: Trust
     final: bool
+    hosts: Hosts
 
     @property
     def versus(self) -> _Versus:
@@ -111,9 +114,10 @@ def judge_scenario(name: str, records: Sequence[Record], *, final: bool = True, 
         judged = of_answers.judge(scenario, trials)
         return JudgedScenario(scenario=scenario, judged=judged, blocks=1, stop=of_answers.stop(scenario, trials, judged))
     own = workload_digests(scenario.definition, model_runners.seen(trials, scenario.baseline.name))
-    trust = trusted(floors, {machine_fingerprint(trial.environment) for trial in trials}, own)
+    hosts, trust = hosts_of(trials, floors, own)
     candidates = [
-        _judge_candidate(_Case(scenario=scenario, candidate=arm, trials=trials, trust=trust, final=final)) for arm in scenario.candidates
+        _judge_candidate(_Case(scenario=scenario, candidate=arm, trials=trials, trust=trust, final=final, hosts=hosts))
+        for arm in scenario.candidates
     ]
     primaries = [each for _, verdicts in candidates for each in verdicts]
     judged = tuple(row for rows, _ in candidates for row in rows)
@@ -246,6 +250,8 @@ def _uncounted(sample: PairedSample) -> Uncounted:
 def _timed_verdicts(case: _Case, samples: Mapping[str, PairedSample]) -> dict[str, Verdict]:
     """The primary timed metrics, through the sequential rule together."""
     timed = [choice for choice in case.scenario.primaries if is_timed(choice.name)]
+    if case.hosts.several and not (case.final and case.trust.distrust):
+        return {choice.name: _cautious(_over_hosts(case, choice, samples[choice.name]), case.trials) for choice in timed}
     verdicts = verdict.judge_all(
         [samples[choice.name] for choice in timed],
         spending_of(case.scenario),
@@ -257,6 +263,23 @@ def _timed_verdicts(case: _Case, samples: Mapping[str, PairedSample]) -> dict[st
         planned=kind_of(case.scenario.workload).planned,
     )
     return {choice.name: _cautious(one, case.trials) for choice, one in zip(timed, verdicts, strict=True)}
+
+
+def _over_hosts(case: _Case, choice: MetricChoice, sample: PairedSample) -> Verdict:
+    """The verdict on a timed metric whose blocks several hosts measured: by the plan's looks where the hosts shared one plan, else in
+    one."""
+    sample, spending = without(sample, case.hosts), spending_of(case.scenario)
+    shared = any(trial.spread for trial in case.trials)
+    return judge_over_hosts(
+        sample,
+        spending if shared else alpha_spending.at_once(sample.n, spending),
+        case.hosts,
+        margin=choice.margin,
+        widening=case.trust.widening,
+        final=case.final,
+        minutes_per_block=minutes_per_block(case.trials),
+        planned=shared and kind_of(case.scenario.workload).planned,
+    )
 
 
 def _estimates(scenario: Scenario, samples: Mapping[str, PairedSample]) -> dict[str, exploratory.Estimate]:
