@@ -172,13 +172,14 @@ def test_an_array_on_a_real_cluster_survives_killed_jobs(tmp_path: Path, monkeyp
     assert len(killed) == 3, said
     assert engine.returncode == EXIT_REGRESSED, said
     records = store.read(Path("results")).records
-    assert len({one.trial for one in records if one.status == "ok"}) == 48
+    whole = [one.trial for one in records if one.status in ("ok", "invalid")]  # a busy machine may spoil times, and no counts
+    assert sorted(set(whole)) == sorted(("counted", block, arm) for block in range(1, 25) for arm in ("before", "after"))
     assert len(list(Path("results/logs").glob("*.log"))) == 24
     judged = subprocess.run(
         [sys.executable, "-m", "perfproof", "compare", "--results", "results", "--json"], capture_output=True, text=True, check=True
     )
     [row] = [row for row in json.loads(judged.stdout)["comparisons"] if row["primary"]]
-    assert (row["verdict"], row["blocks"]) == ("regressed", 24)
+    assert row["verdict"] == "regressed"
 
 
 def kill_jobs(engine: subprocess.Popen[str], killed: list[int]) -> None:

@@ -41,7 +41,7 @@ def over(x: np.ndarray, hosts: int, margin: float = 0.02) -> Verdict:
         final=True,
         minutes_per_block=None,
         planned=False,
-    )
+    ).verdict
 
 
 def drawn(
@@ -111,12 +111,23 @@ def test_a_look_that_decided_stays_decided() -> None:
     options = {"margin": 0.02, "widening": 1.0, "final": True, "minutes_per_block": None, "planned": True}
     whole = judge_over_hosts(sample_of(x), sequential(1), hosts, **options)  # type: ignore[arg-type]
     first = judge_over_hosts(sample_of(x[:10]), sequential(1), hosts, **options)  # type: ignore[arg-type]
-    assert whole.outcome == first.outcome == "regressed"
+    assert whole.verdict.outcome == first.verdict.outcome == "regressed"
+    assert (whole.blocks, first.blocks) == (6, 6)
 
 
 def row(records: list[Record], floors: list[object] | None = None) -> Judged:
     [one] = judge_records(records, floors=floors or [])  # type: ignore[arg-type]
     return one.judged[0]
+
+
+def test_a_row_over_many_hosts_says_its_blocks_and_its_values() -> None:
+    """Its blocks are those that were measured, and the ratio of its values is its effect."""
+    hosts = [f"{number:012x}" for number in range(1, 9)]
+    found = row(plan(24, hosts, change=1.03))
+    assert (found.verdict, found.blocks) == ("regressed", 24)
+    assert found.baseline_value is not None
+    assert found.candidate_value is not None
+    assert found.effect == pytest.approx(found.candidate_value / found.baseline_value - 1)
 
 
 def floors_of(records: list[Record], **changes: dict[str, object]) -> list[object]:

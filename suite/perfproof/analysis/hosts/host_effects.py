@@ -133,8 +133,8 @@ def _effect(host: str, x: Floats, sample: PairedSample) -> HostEffect:
 
 
 def _words(one: HostEffect, name: str, sample: PairedSample) -> str:
-    interval = f" {number_format.span(one.interval, sample.scale)}" if one.interval else ""
-    return f"{name} {number_format.change(one.effect, sample.scale)}{interval} in {number_format.count(one.blocks, 'block')}"
+    interval = f"{number_format.span(one.interval, sample.scale)}; " if one.interval else ""
+    return f"{name} {number_format.change(one.effect, sample.scale)} ({interval}{number_format.count(one.blocks, 'block')})"
 
 
 def _middle(values: Floats, scale: str) -> float:

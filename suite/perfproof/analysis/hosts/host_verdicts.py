@@ -54,6 +54,15 @@ def without(sample: PairedSample, hosts: Hosts) -> PairedSample:
     return replace(sample, **kept, lost=(*sample.lost, *lost))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OverHosts:
+    """The verdict over hosts, the sample that it is of (one value a host, or a block), and the blocks behind it."""
+
+    verdict: Verdict
+    sample: PairedSample
+    blocks: int
+
+
 def judge_over_hosts(
     sample: PairedSample,
     spending: Spending,
@@ -64,7 +73,7 @@ def judge_over_hosts(
     final: bool,
     minutes_per_block: float | None,
     planned: bool,
-) -> Verdict:
+) -> OverHosts:
     """The verdict on one paired sample whose blocks are of several hosts; the arguments are those of `verdict.judge`.
 
     Source: of the random host, Student's interval of the hosts' means; of the looks `alpha_spending`.
@@ -73,26 +82,28 @@ def judge_over_hosts(
     asked = partial(judge, margin=margin, widening=widening, final=final)
     looks = spending.taken(sample.n, final)
     if len(names) < LEAST_HOSTS or sample.broken or not looks:
-        found = asked(sample, spending, minutes_per_block=minutes_per_block, planned=planned)
+        verdict = asked(sample, spending, minutes_per_block=minutes_per_block, planned=planned)
+        found = OverHosts(verdict=verdict, sample=sample, blocks=verdict.comparison.blocks if verdict.comparison else sample.n)
     else:
         found = _by_hosts(sample, looks, spending.family, hosts, asked)
     if len(names) < 2 or sample.broken:
         return found
     effects = host_effects(sample, hosts.of_block)
-    return _cautious(replace(found, warnings=(*found.warnings, *sentences(effects, sample))), effects, sample, margin)
+    told = replace(found.verdict, warnings=(*found.verdict.warnings, *sentences(effects, sample)))
+    return replace(found, verdict=_cautious(told, effects, sample, margin))
 
 
-def _by_hosts(sample: PairedSample, looks: Sequence[Look], family: int, hosts: Hosts, asked: Callable[..., Verdict]) -> Verdict:
+def _by_hosts(sample: PairedSample, looks: Sequence[Look], family: int, hosts: Hosts, asked: Callable[..., Verdict]) -> OverHosts:
     """The verdict of the first look that decides, else of the last: each look at the means of the hosts that its blocks ran on."""
     for look in looks:
         part = _first(sample, look.blocks)
         means = host_means(part, hosts.of_block)
         seen = means if means.n >= LEAST_HOSTS else part
-        found = asked(seen, Spending(looks=(replace(look, blocks=seen.n),), family=family))
-        verdict = _in_hosts(found) if seen is means else found
+        verdict = asked(seen, Spending(looks=(replace(look, blocks=seen.n),), family=family))
+        found = OverHosts(verdict=_in_hosts(verdict) if seen is means else verdict, sample=seen, blocks=part.n)
         if verdict.outcome is not Outcome.INCONCLUSIVE:
             break
-    return verdict
+    return found
 
 
 def _first(sample: PairedSample, blocks: int) -> PairedSample:
