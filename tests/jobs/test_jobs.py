@@ -157,7 +157,8 @@ def test_a_step_of_buildkite_is_a_block_on_one_host(file: Path, capsys: pytest.C
         (host, 1, f"perfproof/{host}") for host in ("h1", "h1", "h2", "h2", "h1", "h1")
     ]
     assert steps[6] == {"wait": None, "continue_on_failure": True}
-    assert steps[7]["commands"][1:] == ["perfproof merge 'my results/jobs'/* --out 'my results'", "perfproof gate --results 'my results'"]
+    merge, gate = "perfproof merge 'my results/jobs'/* --out 'my results'", "perfproof gate --results 'my results'"
+    assert steps[7]["commands"][1:] == [f"code=0; {merge} || code=$$?; {gate} || code=$$?; exit $$code"]
     assert shlex.split(steps[2]["command"])[-5:-4] == ["my results/jobs/counted-3"]
 
 

@@ -17,7 +17,7 @@ from perfproof import store
 from perfproof.analysis.judging.judge import judge_records
 from perfproof.cli import main
 from perfproof.jobs.merge_folders import merge
-from perfproof.model.base.errors import EXIT_PASS, EXIT_USAGE, BadInput
+from perfproof.model.base.errors import EXIT_PASS, EXIT_UNTESTABLE, EXIT_USAGE, BadInput
 from perfproof.model.records.record import Record
 from perfproof.model.scenarios.scenario import digest_of
 from perfproof.model.verdicts.noise_floor import Floor
@@ -79,6 +79,8 @@ def test_blocks_that_are_missing_are_named(tmp_path: Path) -> None:
     found = merge([write(tmp_path / "a", records), tmp_path / "empty"], tmp_path / "out")
     assert any("of 6 blocks 2 are missing or not whole: 2, 5" in told for told in found.told)
     assert any("1 folder without a record" in told for told in found.told)
+    assert not found.whole
+    assert main(["merge", str(tmp_path / "a"), "--out", str(tmp_path / "out")]) == EXIT_UNTESTABLE
 
 
 def test_a_line_that_was_cut_off_is_left_behind(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from perfproof.cli import options
-from perfproof.model.base.errors import EXIT_PASS, BadInput
+from perfproof.model.base.errors import EXIT_PASS, EXIT_UNTESTABLE, BadInput
 from perfproof.model.base.untrusted import line
 from perfproof.model.history.point import HISTORY
 from perfproof.model.installed import extras
@@ -68,7 +68,7 @@ def _merge(arguments: argparse.Namespace) -> int:
     merged = merge_folders.merge(arguments.folders, arguments.out)
     for sentence in (*merged.told, f"{arguments.out}: {merged.sentence}"):
         print(line(sentence))
-    return EXIT_PASS
+    return EXIT_PASS if merged.whole else EXIT_UNTESTABLE
 
 
 def _add_export(verbs: Any) -> None:

@@ -163,8 +163,9 @@ def _distrusted(plan: Plan, results: Path) -> list[str]:
     from perfproof.run.host import environment
 
     floors = store.read_floors(results)
-    machines = {machine_fingerprint(environment.machine())} if floors else set()
-    trusts = {s.name: calibration.trusted(floors, machines, workload_digests(s.definition)) for s in plan.scenarios}
+    machine = environment.machine() if floors else {}
+    machines, hosts = ({machine_fingerprint(machine)}, {str(machine.get("host"))}) if floors else (set(), set())
+    trusts = {s.name: calibration.trusted(floors, machines, workload_digests(s.definition), hosts) for s in plan.scenarios}
     return [f"{name}: its times will be untestable: {trust.distrust}" for name, trust in trusts.items() if trust.distrust]
 
 

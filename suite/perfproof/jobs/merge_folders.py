@@ -38,6 +38,7 @@ class Merged:
     hosts: int
     scenarios: int
     told: tuple[str, ...]
+    whole: bool
 
     @property
     def sentence(self) -> str:
@@ -85,13 +86,15 @@ def merge(folders: Sequence[Path], out: Path) -> Merged:
         if not joined.lines:
             raise BadInput(f"{', '.join(map(str, folders[:SHOWN]))}: no records (*.jsonl) to merge")
         _write(joined, out)
+    missing = list(_missing(joined))
     return Merged(
         records=_size(joined),
         new=_size(joined) - before,
         folders=len(folders) - len(joined.empty),
         hosts=len(joined.hosts),
         scenarios=len(joined.lines),
-        told=(*joined.told, *_nothing_yet(joined.empty), *_missing(joined)),
+        told=(*joined.told, *_nothing_yet(joined.empty), *missing),
+        whole=not missing,
     )
 
 

@@ -38,7 +38,7 @@ def pipeline(emission: Emission) -> str:
         "label": ":scales: verdict",
         "key": "perfproof-verdict",
         "agents": {"queue": emission.queue or "default"},
-        "commands": [_escaped(word) for word in (download, emission.merge, emission.judge)],
+        "commands": [_escaped(word) for word in (download, emission.end)],
     }
     return text_of({"steps": [*steps, {"wait": None, "continue_on_failure": True}, last]})
 

@@ -35,3 +35,8 @@ class Emission:
     def judge(self) -> str:
         """The shell command that judges the joined folder, with the exit code of a gate."""
         return f"{shlex.join(self.program)} gate --results {shlex.quote(str(self.results))}"
+
+    @property
+    def end(self) -> str:
+        """The shell command that joins and judges: it shows the verdict where blocks are missing, too, and does not pass then."""
+        return f"code=0; {self.merge} || code=$?; {self.judge} || code=$?; exit $code"
