@@ -57,7 +57,7 @@ def test_jobs_that_ran_anywhere_are_merged_to_the_verdict_of_a_run(file: Path, c
         assert main([*job["command"][1:], "--anyway"]) == EXIT_PASS
     assert main(["merge", *[job["results"] for job in made["jobs"]], "--out", "results"]) == EXIT_PASS
     records = store.read(Path("results")).records
-    assert len(records) == 12
+    assert len({one.trial for one in records}) == 12
     assert all(one.spread for one in records)
     alone = [{key: value for key, value in one.environment.items() if key != SPREAD} for one in records]
     write(Path("alone"), [dataclasses.replace(one, environment=own) for one, own in zip(records, alone, strict=True)])

@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from perfproof import store
-from perfproof.analysis.trials.paired_trials import latest
+from perfproof.analysis.trials.paired_trials import latest, spoilt_for
 from perfproof.analysis.verdicts import calibration
 from perfproof.commands import calibrate as calibrating
 from perfproof.commands import record_verdicts
@@ -109,9 +109,11 @@ def never(judged: object) -> bool:
 
 def _end_of_part(plan: Plan, results: Path, done: Conducted, console: Console) -> int:
     """Prints which blocks were measured, and what is wrong with a trial of theirs."""
+    scenarios = {one.name: one for one in plan.scenarios}
     wanted = {(block.scenario.name, block.number, arm) for block in plan.blocks for arm in block.order}
     trials = {one.trial: one for one in latest(store.records_in(results)) if one.trial in wanted}
-    odd = [f"block {one.block}, {one.arm}: {one.status}: {one.reason}" for one in trials.values() if one.status != "ok"]
+    spoilt = [one for one in trials.values() if one.status in ("failed", "unattested") or spoilt_for(scenarios[one.scenario], one)]
+    odd = [f"block {one.block}, {one.arm}: {one.status}: {one.reason}" for one in spoilt]
     missing = [f"block {number}, {arm}: not measured" for name, number, arm in sorted(wanted - trials.keys())]
     for sentence in (*done.warnings, *odd, *missing):
         console.print(sentence, style="yellow", highlight=False, markup=False)

@@ -15,6 +15,7 @@ from pathlib import Path
 from perfproof import store
 from perfproof.analysis.stats import number_format
 from perfproof.analysis.trials import trial_groups
+from perfproof.analysis.trials.paired_trials import spoilt_for
 from perfproof.analysis.trials.spread_blocks import host_of
 from perfproof.executor import held
 from perfproof.model.base import regular_files
@@ -22,6 +23,7 @@ from perfproof.model.base.errors import BadInput
 from perfproof.model.documents.decode import scenario_of
 from perfproof.model.records import definition_diff, kept_counts
 from perfproof.model.records.record import Record
+from perfproof.model.scenarios.scenario import Scenario
 
 SHOWN = 8
 """The most names or blocks that are listed."""
@@ -57,6 +59,7 @@ class _Joined:
 
     lines: dict[str, dict[bytes, tuple[_Key, bytes]]] = field(default_factory=dict)
     first: dict[str, tuple[Record, Path]] = field(default_factory=dict)
+    scenarios: dict[str, Scenario] = field(default_factory=dict)
     facts: dict[str, dict[str, tuple[str, Path]]] = field(default_factory=dict)
     hosts: set[str] = field(default_factory=set)
     blocks: dict[str, dict[tuple[str, int], set[str]]] = field(default_factory=dict)
@@ -120,7 +123,7 @@ def _add(joined: _Joined, folder: Path) -> None:
             key = (record.block, host_of(record), record.started, record.position, digest)
             joined.lines.setdefault(record.scenario, {}).setdefault(digest, (key, line))
             joined.hosts.add(host_of(record))
-            if record.status != "invalid":
+            if not spoilt_for(joined.scenarios[record.scenario], record):
                 arms = joined.blocks.setdefault(record.scenario, {}).setdefault((host_of(record), record.block), set())
                 arms.add(record.arm)
     _tell_faults(joined, folder, faults, usable)
@@ -143,7 +146,12 @@ def _tell_faults(joined: _Joined, folder: Path, faults: Sequence[str], usable: b
 def _check(joined: _Joined, record: Record, folder: Path) -> None:
     """Raises `BadInput` for a record that does not belong to the others of its scenario."""
     name = record.scenario
-    first, where = joined.first.setdefault(name, (record, folder))
+    if name not in joined.first:
+        joined.first[name], joined.scenarios[name] = (
+            (record, folder),
+            scenario_of(record.definition, source=f"{folder}: the records of {name}"),
+        )
+    first, where = joined.first[name]
     if record.digest != first.digest:
         how = definition_diff.describe(first.definition, record.definition) or f"its digest was {first.digest} and is {record.digest}"
         raise BadInput(f"{folder}: holds records of another '{name}' than {where} ({how}): records of different questions don't mix")
@@ -184,15 +192,14 @@ def _nothing_yet(empty: Sequence[Path]) -> Iterator[str]:
 
 def _missing(joined: _Joined) -> Iterator[str]:
     """A sentence on each scenario of which blocks of one plan are missing: never measured, broken off, or invalid."""
-    for name, (record, _) in joined.first.items():
-        if record.spread and (blocks := missing_blocks(record.definition, joined.blocks.get(name, {}))):
-            most = scenario_of(record.definition, source=f"the records of {name}").most_blocks
-            yield f"{name}: of {most} blocks {len(blocks)} are missing or not whole: {_few([str(block) for block in blocks])}"
+    for name, scenario in joined.scenarios.items():
+        if joined.first[name][0].spread and (blocks := _missing_blocks(scenario, joined.blocks.get(name, {}))):
+            few = _few([str(block) for block in blocks])
+            yield f"{name}: of {scenario.most_blocks} blocks {len(blocks)} are missing or not whole: {few}"
 
 
-def missing_blocks(definition: Mapping[str, object], seen: Mapping[tuple[str, int], set[str]]) -> list[int]:
+def _missing_blocks(scenario: Scenario, seen: Mapping[tuple[str, int], set[str]]) -> list[int]:
     """The numbers of the blocks that no host has whole; `seen` has the arms by host and block."""
-    scenario = scenario_of(definition, source="the records")
     arms = {arm.name for arm in scenario.arms}
     whole = {block for (_, block), own in seen.items() if own >= arms or (scenario.again and block > 1 and own >= {scenario.baseline.name})}
     return [block for block in range(1, scenario.most_blocks + 1) if block not in whole]

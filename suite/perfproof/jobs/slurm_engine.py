@@ -21,7 +21,7 @@ from rich.console import Console
 from perfproof import store
 from perfproof.analysis.judging.judge import judge_records, spending_of
 from perfproof.analysis.stats import number_format
-from perfproof.analysis.trials.paired_trials import counts
+from perfproof.analysis.trials.paired_trials import spoilt_for
 from perfproof.analysis.trials.spread_blocks import counted_once
 from perfproof.builds.processes.supervised_process import Finished, run_to_end
 from perfproof.commands import record_verdicts
@@ -33,7 +33,6 @@ from perfproof.jobs.plan_jobs import JobsRequest, emission, planned
 from perfproof.model.base.errors import EXIT_PASS, EXIT_UNTESTABLE, CannotRun
 from perfproof.model.records.record import Record
 from perfproof.model.scenarios.group_names import own_name
-from perfproof.model.scenarios.metrics import is_timed
 from perfproof.model.scenarios.plan import Plan
 from perfproof.model.scenarios.scenario import Scenario
 
@@ -117,12 +116,10 @@ def _looks(scenario: Scenario) -> list[int]:
 
 
 def unfinished(scenario: Scenario, records: Sequence[Record], blocks: int) -> set[int]:
-    """The blocks up to this number that are not whole: an arm is missing, or a rule threw the block out. A busy host spoils no counts,
-    which are enough where no time decides."""
-    counted = not any(is_timed(choice.name) for choice in scenario.primaries)
+    """The blocks up to this number that are not whole: an arm is missing, or a rule threw the block out."""
     arms: dict[int, set[str]] = {}
     for record in counted_once([record for record in records if record.scenario == scenario.name]):
-        if record.status != "invalid" or (counted and counts(record)):
+        if not spoilt_for(scenario, record):
             arms.setdefault(record.block, set()).add(record.arm)
     whole = {arm.name for arm in scenario.arms}
     again = {scenario.baseline.name} if scenario.again else whole

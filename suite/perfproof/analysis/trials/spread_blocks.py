@@ -30,10 +30,10 @@ def counted_once(records: Sequence[Record]) -> list[Record]:
 
     Source: none, bookkeeping.
     """
-    kept: list[Record] = []
-    for block in sorted({record.block for record in records}):
-        kept += _once(_attempts([record for record in records if record.block == block]))
-    return kept
+    blocks: dict[int, list[Record]] = {}
+    for record in records:
+        blocks.setdefault(record.block, []).append(record)
+    return [trial for block in sorted(blocks) for trial in _once(_attempts(blocks[block]))]
 
 
 def _attempts(block: Iterable[Record]) -> list[list[Record]]:
