@@ -33,11 +33,13 @@ def records(host: int, hosts: int, blocks: int) -> list[Record]:
     return made
 
 
-def timed(*words: str) -> tuple[float, str]:
-    began = time.monotonic()
+def timed(*words: str) -> tuple[str, str]:
+    began, before = time.monotonic(), resource.getrusage(resource.RUSAGE_CHILDREN)
     done = subprocess.run([sys.executable, "-m", "perfproof", *words], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    return time.monotonic() - began, done.stdout
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return f"{time.monotonic() - began:.1f} s ({cpu:.1f} s of CPU)", done.stdout
 
 
 def main() -> None:
@@ -56,7 +58,7 @@ def main() -> None:
         judged, _ = timed("compare", "--results", out, "--json")
     peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 2**20
     print(said.strip().splitlines()[-1].partition(": ")[2])
-    print(f"merged in {merged:.1f} s, judged in {judged:.1f} s, at most {peak:.2f} GiB of memory, {size / 2**20:.0f} MiB of records")
+    print(f"merged in {merged}, judged in {judged}, at most {peak:.2f} GiB of memory, {size / 2**20:.0f} MiB of records")
 
 
 if __name__ == "__main__":
