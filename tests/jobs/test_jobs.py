@@ -44,7 +44,8 @@ def test_every_block_is_a_job_with_its_own_folder(file: Path, capsys: pytest.Cap
     ]
     assert len({job["results"] for job in made["jobs"]}) == 24
     first = made["jobs"][0]
-    assert first["needs"] == {"gpus": 0, "minutes": 15}
+    assert first["needs"]["gpus"] == 0
+    assert first["needs"]["minutes"] > 30 + 10
     assert " ".join(first["command"]).startswith("perfproof run counted.yaml --profile standard --seed 5 --blocks 24 --block 1 --results")
     assert made["merge"] == ["perfproof", "merge", "results/jobs/*", "--out", "results"]
 
