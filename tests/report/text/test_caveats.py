@@ -36,7 +36,7 @@ def test_a_hint_has_a_word_and_a_mark_of_its_own(verdict: Outcome) -> None:
     page = factory.page(factory.suggested(verdict))
     for form in _forms(page):
         assert formatting.outcome_word(verdict, True) in form
-    text = html.render(page).partition('<dl class="legend">')[0]
+    text = html.render(page).partition('<dl class="legend screen">')[0]
     assert f"> {formatting.outcome_word(verdict, True)}</span>" in text
     assert f'class="word {verdict}"' not in text
     assert f'class="strip {verdict}"' not in text

@@ -230,6 +230,12 @@ def values(row: Judged) -> tuple[str, str]:
     return units.pair(first, second, row.unit)
 
 
+def between(row: Judged) -> str:
+    """The values of both arms, "96.85 tok/s → 126.1 tok/s"; a dash where neither is known."""
+    first, second = values(row)
+    return NONE if first == second == NONE else f"{first} → {second}"
+
+
 def _share(value: float | None) -> str:
     return NONE if value is None else f"{value * 100:.2f}{THIN}%"
 
@@ -302,6 +308,11 @@ def turned(row: Judged) -> Judged:
 def of_accuracy(row: Judged) -> bool:
     """Whether a row compares the share of right answers; its reason names the flips and the bound, which the interval does not."""
     return base_name(row.metric) == ACCURACY and bool(row.reason)
+
+
+def share(value: float | None) -> str:
+    """A share of a change in per cent; a dash where it is not known."""
+    return NONE if value is None else f"{100 * value:.3g} %"
 
 
 def work(values: Sequence[float], unit: str) -> str:

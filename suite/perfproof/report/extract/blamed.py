@@ -20,6 +20,7 @@ def of_document(document: Mapping[str, Any], diff: str) -> BlameView:
     """The view of a document that `perfproof blame --json` prints, with the text of its diff."""
     good, bad = document["values"]
     return BlameView(
+        scenario=line(document["scenario"], 160),
         builds=(line(document["good"], 160), line(document["bad"], 160)),
         metric=line(document["metric"], 160),
         values=(float(good), float(bad)),
