@@ -300,8 +300,8 @@ NOT_PRINTED = """(() => {
     }
     return left;
 })()"""
-"""The texts that a verdict rests on and that take no room where the page is shown: all but controls, explanations, figures of trials, what is
-folded, and lines of the arms that agree."""
+"""The texts that a verdict rests on and that take no room where the page is shown: all but controls, explanations, figures of trials,
+what is folded, and lines of the arms that agree."""
 UNTOLD = """[...document.querySelectorAll('section')].filter(section =>
     section.querySelector('figure.screen, .pairs.screen, .folds, div.screen') && ![...section.querySelectorAll('.paper')].some(each =>
         each.getClientRects().length && each.textContent.startsWith('In the file, not on paper: '))).map(section => section.id)"""
@@ -319,7 +319,7 @@ def _printed(browser: Browser, path: Path) -> None:
 @pytest.mark.parametrize("scripted", [True, False])
 @pytest.mark.parametrize("kind", ["ordinary", "answers", "watched"])
 def test_print_leaves_out_nothing_that_a_verdict_rests_on(browser: Browser, tmp_path: Path, kind: str, scripted: bool) -> None:
-    """Verdicts, answers, caveats, what does not count, the machine, commands are on paper; of what is not, a line says it is in the file."""
+    """Verdicts, answers, caveats, what does not count, the machine, commands are on paper; a line says what is in the file."""
     browser.call("Emulation.setScriptExecutionDisabled", value=not scripted)
     _printed(browser, _written(KINDS[kind](), tmp_path))
     browser.call("Emulation.setScriptExecutionDisabled", value=False)

@@ -19,7 +19,7 @@ def test_what_host_time_is_worth_has_a_panel() -> None:
     page = page_of(RESULTS / "gpu" / "h200_32_cores_fifth", {"exposure_8b_cuda_exposure"})[0]
     (view,) = page.exposures
     assert len(view.delays) == len(view.costs) == 5
-    told = "of 100 us saved on the host per step, −3 us [−9, 4] show in TPOT on exposure_8b_cuda"
+    told = "of 100 µs saved on the host per step, −3 µs [−9, 4] show in TPOT on exposure_8b_cuda"
     assert view.told[0] == told
     text = html.render(page)
     assert f"{view.scenario}: {told}" in text
@@ -28,7 +28,7 @@ def test_what_host_time_is_worth_has_a_panel() -> None:
 
 
 def test_a_kept_blame_is_on_the_page_of_its_scenario(tmp_path: Path) -> None:
-    """A blame of a scenario in the folder names the function with its share, on the page and in the comment; that of another is left out."""
+    """A blame of a scenario in the folder names the function with its share, on page and comment; that of another is left out."""
     shutil.copy(RESULTS / "reference" / "swap_states.jsonl", tmp_path)
     shutil.copytree(RESULTS / "blame" / BLAME, tmp_path / "blame" / BLAME)
     page = page_of(tmp_path, None)[0]

@@ -126,7 +126,7 @@ def _exposure(found: exposure.Exposure) -> ExposureView:
     return ExposureView(
         scenario=line(found.scenario, NAME),
         blocks=found.blocks,
-        told=tuple(formatting.sentence(each) for each in exposure.sentences(found)),
+        told=tuple(formatting.microseconds(each) for each in exposure.sentences(found)),
         delays=found.delays,
         costs=found.costs,
         slope=None if found.tpot is None else (100 * found.tpot.value, 100 * found.tpot.low, 100 * found.tpot.high),

@@ -193,7 +193,7 @@ def test_every_metric_has_a_strip_over_the_same_releases() -> None:
     """The page begins with small multiples: a strip a metric, its steps with their sizes, the newest value, the releases on one axis."""
     made = built(COUNTS, times_of((0.08, 0.00001, 0.00001, 0.08, 0.08)))
     assert made.short == VERSIONS
-    text, reader = rendered(made)
+    text, _ = rendered(made)
     assert text.index('id="multiples"') < text.index("table data steps" if "table data steps" in text else 'class="data steps"')
     multiples = text[text.index('id="multiples"') : text.index("</figure>")]
     assert multiples.count('class="multiple"') == 2
@@ -201,7 +201,7 @@ def test_every_metric_has_a_strip_over_the_same_releases() -> None:
     assert multiples.count('class="step improved"') == multiples.count('class="step regressed"') == 1
     assert ">×\u202f16,006</text>" in multiples
     assert '<td class="n">16,006.5</td>' in multiples
-    assert {link for link in re.findall(r'href="#(h\d+-f)"', multiples)} == set(re.findall(r'<figure id="(h\d+-f)"', text))
+    assert set(re.findall(r'href="#(h\d+-f)"', multiples)) == set(re.findall(r'<figure id="(h\d+-f)"', text))
 
 
 def test_machines_share_a_figure_and_never_a_line() -> None:
@@ -231,8 +231,14 @@ def test_a_change_of_the_machines_environment_is_drawn_and_told() -> None:
 @pytest.mark.parametrize(
     ("values", "told"),
     [
-        ((0.08, 0.08, 0.00001, 0.08, 0.08), "too few builds to judge (5 in all; a step of a time needs 4 on either side): 10.00\u202fµs to 80\u202fms"),
-        ((0.04, 0.041, 0.04, 0.042, 0.04), "too few builds to judge (5 in all; a step of a time needs 4 on either side): 40\u202fms to 42\u202fms"),
+        (
+            (0.08, 0.08, 0.00001, 0.08, 0.08),
+            "too few builds to judge (5 in all; a step of a time needs 4 on either side): 10.00\u202fµs to 80\u202fms",
+        ),
+        (
+            (0.04, 0.041, 0.04, 0.042, 0.04),
+            "too few builds to judge (5 in all; a step of a time needs 4 on either side): 40\u202fms to 42\u202fms",
+        ),
         ((0.04,) * 5, "40\u202fms in every build"),
     ],
 )

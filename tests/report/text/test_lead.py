@@ -90,7 +90,10 @@ def _next(reason: str, calibrated: bool = False) -> tuple[str, str]:
 def test_what_to_do_next_names_the_blocks_that_would_settle_it() -> None:
     """An open verdict's command measures as many blocks as its reason names: all again elsewhere, or the missing ones in its folder."""
     words, command = _next("so; about 24 blocks, all measured again (--blocks 24 into another results folder, 40 min), would settle it")
-    assert (words, command.endswith("again --blocks 24")) == ("measure 24 blocks of pooling_token_ids (40 min), which would settle it", True)
+    assert (words, command.endswith("again --blocks 24")) == (
+        "measure 24 blocks of pooling_token_ids (40 min), which would settle it",
+        True,
+    )
     words, command = _next("so; about 14 more blocks (20 in all, 21 min) would settle it")
     assert (words, command.endswith("--results results --blocks 20")) == (
         *("measure 20 blocks of pooling_token_ids (21 min), which would settle it", True),

@@ -35,7 +35,7 @@ def places(fraction: float, usual: int) -> int:
     """The decimals of a change in per cent: `usual`, two near −100 %, and as many as it takes where something is left at all, so that
     only what is gone reads as −100 %."""
     found = max(usual, 2) if 0 < 1 + fraction < NEARLY_GONE else usual
-    while found < MOST_PLACES and -1 < fraction and round(100 * fraction, found) <= -100:
+    while found < MOST_PLACES and fraction > -1 and round(100 * fraction, found) <= -100:
         found += 1
     return found
 

@@ -47,6 +47,11 @@ def sentence(text: object) -> str:
     return units.with_minus(line(text))
 
 
+def microseconds(text: str) -> str:
+    """A sentence about microseconds as a page shows it: "−3 µs [−9, 4]"."""
+    return re.sub(r"(?<![\w.-])-(?=\d)", units.MINUS, re.sub(r"\bus\b", "µs", sentence(text)))
+
+
 def reason(row: Judged) -> str:
     """The reason of a row's verdict without its full stop, for use within a sentence."""
     return re.sub(r"[.\s]+$", "", row.reason) or "no reason was given"

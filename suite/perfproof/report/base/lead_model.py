@@ -13,8 +13,8 @@ class LeadRow:
     change out costs, and its values and interval are those of the altered arm against vLLM as released.
 
     `word`, `sign` and `look` are the verdict's word, sign and colour; `number` and `interval` are texts, and `detail` the two values of a
-    count. `where` names scenario and side, `against` the side that it is compared with. `note` says what contradicts it, "" where nothing does; `remarks` say why it is
-    only likely, and what else than the code differs between the sides.
+    count. `where` names scenario and side, `against` the side that it is compared with. `note` says what contradicts it, "" where nothing
+    does; `remarks` say why it is only likely, and what else than the code differs between the sides.
     """
 
     row: Judged

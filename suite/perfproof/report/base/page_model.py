@@ -193,8 +193,9 @@ class ScenarioView:
     worse, the worst first. `itself` is set where all arms are the same: an A/A, whose verdicts are about the machine. `unpatched` is set
     where every candidate is vLLM as released, so that no verdict is about a patch; `altered` then says what alters the baseline, "" where
     nothing does. `reasons` are those that a GPU reported for a lower clock. `changed` holds what the candidates change, by name and in
-    words; `machine`, `cores`, `model` and `model_size` say on what that was measured. `speeds` are clauses on trials that ran at two speeds, `swayed`
-    those on single blocks that decide an open estimate, by metric and candidate. `repeats` are other runs of the same definition.
+    words; `machine`, `cores`, `model` and `model_size` say on what that was measured. `speeds` are clauses on trials that ran at two
+    speeds, `swayed` those on single blocks that decide an open estimate, by metric and candidate. `repeats` are other runs of the same
+    definition.
     """
 
     name: str

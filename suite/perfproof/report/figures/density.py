@@ -41,7 +41,8 @@ def spread(view: SpreadView, names: Sequence[str], name: str) -> str:
         axes.set_yticks([])
         axes.set_xlabel(f"{formatting.label(view.name)}, {scale.name or 'count'}{', log' if wide else ''}")
         axes.set_ylabel("how many")
-        label = f"Where the values of {formatting.label(view.name)} lie within the trials of {', '.join(names)}. The table below holds quantiles."
+        where = f"Where the values of {formatting.label(view.name)} lie within the trials of {', '.join(names)}"
+        label = f"{where}. The table below holds quantiles."
         return plots.as_svg(figure, name, label, {}, "")
 
 

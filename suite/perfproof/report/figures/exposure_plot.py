@@ -10,13 +10,15 @@ WHOLE = "all of it shows"
 
 
 def cost(view: ExposureView, name: str) -> str:
-    """The median cost in TPOT of each delay, the fitted share with its interval as a band, and the line of slope 1, as an `<svg>` element."""
+    """The median cost in TPOT of each delay, the fitted share with its interval as a band, and the line of slope 1: an `<svg>`."""
     with plots.blank(name, (6.2, 2.6)) as figure:
         figure.subplots_adjust(left=0.12, right=0.985, top=0.97, bottom=0.19)
         axes = figure.subplots()
         far = max(view.delays)
         axes.plot([0, far], [0, far], color=plots.MUTED, lw=0.9, ls=(0, (4, 2.5)), zorder=1)
-        axes.annotate(WHOLE, (far, far), xytext=(-4, 0), textcoords="offset points", ha="right", va="center", fontsize=8.5, color=plots.MUTED)
+        axes.annotate(
+            WHOLE, (far, far), xytext=(-4, 0), textcoords="offset points", ha="right", va="center", fontsize=8.5, color=plots.MUTED
+        )
         axes.axhline(0, color=plots.MUTED, lw=0.6, zorder=1)
         if view.slope:
             value, low, high = (share / 100 for share in view.slope)

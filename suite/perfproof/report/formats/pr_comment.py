@@ -84,7 +84,8 @@ def _changed(page: Page) -> list[tuple[ScenarioView, Judged]]:
 def _row(scenario: ScenarioView, row: Judged) -> Sequence[str]:
     one = lead_row(scenario, row)
     sign = SIGNS["less" if one.word in ("costs", "saves") else one.look] if one.look in SIGNS else "▫️"
-    name = f"{escape(one.name)}\u00a0{'↓' if row.better == 'lower' else '↑'} · {escape(f'{one.where} against {one.against}' if one.against else one.where)}"
+    where = f"{one.where} against {one.against}" if one.against else one.where
+    name = f"{escape(one.name)}\u00a0{'↓' if row.better == 'lower' else '↑'} · {escape(where)}"
     notes = [each for each in (one.note, *one.remarks) if each]
     note = f" ({escape('; '.join(notes))})" if notes else ""
     times = f" ({formatting.factor(one.row)})" if formatting.factor(one.row) else ""

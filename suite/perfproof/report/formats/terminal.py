@@ -115,6 +115,8 @@ def _scenario(scenario: ScenarioView, width: int) -> Iterable[RenderableType]:
 
 _LEAST, _APART = 14, 2
 """The least width of the metric column, and the gap between columns."""
+
+
 class Form(Enum):
     """How much a table shows: everything; no values of arms and no margin; no detectable effect either."""
 

@@ -129,7 +129,11 @@ def _largest(steps: Sequence[Step], top: int, most: int) -> Iterator[str]:
 
 
 def _percent(change: float) -> str:
-    return f"{units.with_minus(f'{100 * change:+.{places(change, 1)}f}')} %" if abs(change) >= SMALL else f"{units.with_minus(f'{100 * change:+.3f}')} %"
+    return (
+        f"{units.with_minus(f'{100 * change:+.{places(change, 1)}f}')} %"
+        if abs(change) >= SMALL
+        else f"{units.with_minus(f'{100 * change:+.3f}')} %"
+    )
 
 
 def _plain(text: str) -> str:

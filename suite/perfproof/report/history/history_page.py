@@ -34,7 +34,17 @@ def render(page: HistoryPage) -> str:
     every.sort(key=lambda found: not found[2].worse)
     standing = [found for found in every if found[2].state != "accepted"]
     accepted = [found for found in every if found[2].state == "accepted"]
-    return shell("history.html", page=page, groups=groups, standing=standing, accepted=accepted, view=history_view, strips=history_strips, most_strips=MOST_STRIPS, colours=colours)
+    return shell(
+        "history.html",
+        page=page,
+        groups=groups,
+        standing=standing,
+        accepted=accepted,
+        view=history_view,
+        strips=history_strips,
+        most_strips=MOST_STRIPS,
+        colours=colours,
+    )
 
 
 def _drawn(number: int, timeline: Timeline, colours: dict[str, int]) -> Drawn:

@@ -88,12 +88,10 @@ def _steps(page: HistoryPage, timeline: Timeline) -> list[str]:
             continue
         x = (_x(page, _place(page, timeline, step.place)) + _x(page, _before(page, timeline, step.place))) / 2
         kind = "accepted" if step.state == "accepted" else "regressed" if step.worse else "improved"
-        right = x > 0.9 * WIDTH
+        at, anchor = (x - 4, "end") if x > 0.9 * WIDTH else (x + 4, "start")
         told = history_view.size(step) or history_view.way(step)
         parts.append(f'<line class="step {kind}" x1="{x:.1f}" x2="{x:.1f}" y1="1" y2="{HEIGHT - 2}"/>')
-        parts.append(
-            f'<text class="{kind}" x="{x - 4 if right else x + 4:.1f}" y="9"{" style=text-anchor:end" if right else ""}>{escape(told)}</text>'
-        )
+        parts.append(f'<text class="{kind}" x="{at:.1f}" y="9" text-anchor="{anchor}">{escape(told)}</text>')
     return parts
 
 

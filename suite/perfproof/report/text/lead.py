@@ -126,7 +126,9 @@ def _named(found: Iterable[tuple[str, str]], described: bool = True) -> str:
     """Names of changes, patches and diffs together; the first one with its description."""
     pairs = list(found)
     shown = pairs[:MOST_NAMED]
-    names = {name: f"{name} ({in_few_words(words)})" if words and described and place == 0 else name for place, (name, words) in enumerate(shown)}
+    names = {
+        name: f"{name} ({in_few_words(words)})" if words and described and place == 0 else name for place, (name, words) in enumerate(shown)
+    }
     parts = []
     for kind, plural in (("patch ", "patches"), ("diff ", "diffs")):
         own = [name for name, _ in shown if name.startswith(kind)]
@@ -159,7 +161,11 @@ def _trust(page: Page, drawn: Set[str]) -> LeadLine:
     speed = [scenario for scenario in page.scenarios if not scenario.of_answers] or list(page.scenarios)
     clauses = [(f"{_distinct(each.machine for each in speed)}", False), *_calibrated(page), *_loaded(speed), *_modelled(page)]
     for scenario in speed:
-        clauses += [(f"{found} for {scenario.name}", True) for row in scenario.rows if (found := contradiction(scenario, row)) and found not in drawn]
+        clauses += [
+            (f"{found} for {scenario.name}", True)
+            for row in scenario.rows
+            if (found := contradiction(scenario, row)) and found not in drawn
+        ]
     shared = [
         scenario.name
         for scenario in speed
