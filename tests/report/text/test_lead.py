@@ -117,7 +117,7 @@ def test_a_row_names_what_it_is_compared_with_and_what_weakens_it() -> None:
     found = lead(page_of(RESULTS / "gpu" / "h200_32_cores", {"serve_penalties_ceiling_4096_cuda"})[0])
     (group,) = found.groups
     assert (group.against, group.rows[0].where) == ("no_penalty", "serve_penalties_ceiling_4096_cuda: incremental")
-    assert group.rows[0].remarks == ("incremental gets other requests (presence-penalty 1.5 instead of 0) than no_penalty",)
+    assert group.rows[0].remarks == ("other requests: presence-penalty 1.5 instead of 0",)
     assert found.result.startswith("Output throughput of incremental against no_penalty is not settled")
     rows, records = factory.suggested()
     assert lead(factory.page((rows, records))).groups[0].rows[0].remarks == (LIKELY,)

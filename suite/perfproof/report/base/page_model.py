@@ -74,6 +74,11 @@ class ArmView:
     valid: int
     attested: int
 
+    @property
+    def amiss(self) -> bool:
+        """Whether a trial is invalid or unattested."""
+        return min(self.valid, self.attested) < self.trials
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fact:

@@ -16,10 +16,12 @@ from perfproof.report.base import formatting, units
 from perfproof.report.base.page_model import SpreadView
 from perfproof.report.figures import distributions, plots
 
-SAMPLES, GRID = 160, 120
+SAMPLES, GRID = 160, 200
 """Values that stand for a trial, and places at which its density is drawn."""
 TAIL = 2
 """The quantile from either end at which the figure ends: what lies beyond 5 % and 95 % of every trial is in the table."""
+NARROWEST = 0.009
+"""The least width of the smoothing, as a share of the axis: what lies closer together can't be told apart on it."""
 WIDE = 8.0
 """The ratio of the ends from which the axis is logarithmic."""
 
@@ -34,7 +36,8 @@ def spread(view: SpreadView, names: Sequence[str], name: str) -> str:
         wide = _limits(axes, curves)
         every = [curve for arm in curves for curve in arm]
         if every:
-            grid, width = _grid(axes, wide), _bandwidth(every, wide)
+            grid = _grid(axes, wide)
+            width = max(_bandwidth(every, wide), NARROWEST * float(grid[-1] - grid[0]))
             for place, arm in enumerate(curves):
                 _arm(axes, arm, plots.ARMS[min(place, 2)][0], grid, width, wide, dashed=place >= 2)
         axes.set_ylim(bottom=0)

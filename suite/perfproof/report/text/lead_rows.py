@@ -138,7 +138,7 @@ def _remarks(scenario: ScenarioView, row: Judged) -> Iterator[str]:
     if row.verdict and row.suggests:
         yield LIKELY
     if other := dict(scenario.unlike).get(row.candidate):
-        yield f"{row.candidate} {other}"
+        yield other
 
 
 def _is_ratio(row: Judged) -> bool:
