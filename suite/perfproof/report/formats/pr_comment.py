@@ -65,7 +65,8 @@ def _head(page: Page) -> Iterable[str]:
     rows = _changed(page)
     if rows:
         yield table(HEAD, "llrrr", (_row(scenario, row) for scenario, row in rows[:MOST_ROWS]))
-        yield _sample(rows[:MOST_ROWS])
+        if sample := _sample(rows[:MOST_ROWS]):
+            yield sample
     if more := _unchanged(page, len(rows[MOST_ROWS:])):
         yield more
     if reasons_ := list(_open(page)):
@@ -100,12 +101,15 @@ def _row(scenario: ScenarioView, row: Judged) -> Sequence[str]:
 
 
 def _sample(rows: Sequence[tuple[ScenarioView, Judged]]) -> str:
-    """From how much the rows of the table are known, and against which margin they are judged: "_6 blocks; margin ± 2 %._" """
-    judged = [row for _, row in rows]
-    counted = dict.fromkeys(formatting.counted(row) for row in judged)
+    """From how much the rows of the table are known, and against which margin they are judged: "_Each from 6 to 10 blocks; margin ± 2 %._" """
+    judged = [row for _, row in rows if row.blocks]
+    numbers: dict[str, list[int]] = {}
+    for row in judged:
+        numbers.setdefault(formatting.noun(row), []).append(row.blocks)
+    counted = [f"{min(each):,} to {max(each):,} {noun}" if len(set(each)) > 1 else f"{each[0]:,} {noun}" for noun, each in numbers.items()]
     margins = dict.fromkeys(margin for row in judged if (margin := formatting.margin(row)) != units.NONE)
-    parts = [f"from {few_names(list(counted), 4)}", f"margin {few_names(list(margins), 4)}" if margins else ""]
-    return f"_{'; '.join(filter(None, parts))}._"
+    parts = [f"Each from {' or '.join(counted)}" if counted else "", f"margin {few_names(list(margins), 4)}" if margins else ""]
+    return f"_{'; '.join(filter(None, parts))}._" if any(parts) else ""
 
 
 def _unchanged(page: Page, cut: int) -> str:
