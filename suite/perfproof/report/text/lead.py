@@ -119,7 +119,8 @@ def _changed(page: Page) -> str:
         arms = next(((row.candidate, row.baseline) for scenario in judged for row in scenario.rows), None)
         parts = [f"{arms[0]} against {arms[1]}"] if arms else []
     text = "; ".join(filter(None, parts))
-    return f"{text[:1].upper()}{text[1:]}{base}." if text else ""
+    begins = text[:1] if text[1:2].isupper() else text[:1].upper()
+    return f"{begins}{text[1:]}{base}." if text else ""
 
 
 def _named(found: Iterable[tuple[str, str]], described: bool = True) -> str:
@@ -143,7 +144,7 @@ def _sizes(sizes: Sequence[str]) -> str:
     """Sizes of models, with a unit that they share once: "0.35, 0.6 and 8.2 billion parameters"."""
     units_ = {size.partition(" ")[2] for size in sizes}
     if len(units_) > 1 or not next(iter(units_)).endswith("parameters"):
-        return few(sizes, MOST_NAMED)
+        return "; ".join([*sizes[:MOST_NAMED], *([f"and {len(sizes) - MOST_NAMED} more"] if len(sizes) > MOST_NAMED else [])])
     numbers = sorted((size.partition(" ")[0] for size in sizes), key=float)
     return f"{formatting.listed(numbers)} {units_.pop()}"
 
