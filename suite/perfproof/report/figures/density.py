@@ -6,10 +6,9 @@ The curve is smoothed from a trial's quantiles. Its height has no unit that anyb
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.ticker import FuncFormatter
 
 from perfproof.analysis.stats.samples import Floats
 from perfproof.report.base import formatting, units
@@ -49,7 +48,7 @@ def spread(view: SpreadView, names: Sequence[str], name: str) -> str:
         return plots.as_svg(figure, name, label, {}, "")
 
 
-def _limits(axes: Axes, curves: Sequence[Sequence[Floats]]) -> bool:
+def _limits(axes: Any, curves: Sequence[Sequence[Floats]]) -> bool:
     """Sets the ends of the axis; returns whether it is logarithmic."""
     low = min((float(curve[TAIL]) for arm in curves for curve in arm), default=0.0)
     high = max((float(curve[-1 - TAIL]) for arm in curves for curve in arm), default=1.0)
@@ -61,11 +60,11 @@ def _limits(axes: Axes, curves: Sequence[Sequence[Floats]]) -> bool:
     else:
         pad = 0.1 * (high - low) or 0.05 * (abs(high) or 1.0)
         axes.set_xlim(low - pad, high + pad)
-        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: units.signed_minus(f"{value:,g}")))
+        axes.xaxis.set_major_formatter(lambda value, _: units.signed_minus(f"{value:,g}"))
     return wide
 
 
-def _grid(axes: Axes, wide: bool) -> Floats:
+def _grid(axes: Any, wide: bool) -> Floats:
     low, high = axes.get_xlim()
     return np.linspace(np.log(low), np.log(high), GRID) if wide else np.linspace(low, high, GRID)
 
@@ -88,7 +87,7 @@ def _bandwidth(curves: Sequence[Floats], wide: bool) -> float:
     return float(np.median(found)) or 1e-9
 
 
-def _arm(axes: Axes, arm: Sequence[Floats], colour: str, grid: Floats, width: float, wide: bool, *, dashed: bool) -> None:
+def _arm(axes: Any, arm: Sequence[Floats], colour: str, grid: Floats, width: float, wide: bool, *, dashed: bool) -> None:
     middle = distributions.middle([curve.tolist() for curve in arm])
     shown = np.exp(grid) if wide else grid
     for curve in arm:
@@ -102,4 +101,5 @@ def _arm(axes: Axes, arm: Sequence[Floats], colour: str, grid: Floats, width: fl
 
 def _density(values: Floats, grid: Floats, width: float) -> Floats:
     apart = (grid[:, None] - values[None, :]) / width
-    return np.exp(-0.5 * apart**2).mean(axis=1) / width
+    heights: Floats = np.exp(-0.5 * apart**2).mean(axis=1) / width
+    return heights

@@ -160,9 +160,9 @@ def _counts(scenario: ScenarioView) -> Iterator[str]:
         pairs = (f"{arm} {formatting.work(values, each.unit)}" for arm, values in zip(arms, each.values, strict=True))
         yield f"{formatting.label(each.name)}: {', '.join(pairs)}"
     even = [formatting.label(each.name) for each in scenario.work if not each.unequal]
-    for each in scenario.work:
-        if each.unequal:
-            yield f"{formatting.label(each.name)}: UNEQUAL in block {', '.join(map(str, each.unequal))}"
+    for shared in scenario.work:
+        if shared.unequal:
+            yield f"{formatting.label(shared.name)}: UNEQUAL in block {', '.join(map(str, shared.unequal))}"
     if even:
         yield f"equal in every block: {', '.join(even)}"
 

@@ -101,12 +101,13 @@ def _row(scenario: ScenarioView, row: Judged) -> Sequence[str]:
 
 
 def _sample(rows: Sequence[tuple[ScenarioView, Judged]]) -> str:
-    """From how much the rows of the table are known, and against which margin they are judged: "_Each from 6 to 10 blocks; margin ± 2 %._" """
+    """From how much the rows of the table are known, and against which margin: "_Each from 6 to 10 blocks; margin ± 2 %._" """
     judged = [row for _, row in rows if row.blocks]
     numbers: dict[str, list[int]] = {}
     for row in judged:
         numbers.setdefault(formatting.noun(row), []).append(row.blocks)
-    counted = [f"{min(each):,} to {max(each):,} {noun}" if len(set(each)) > 1 else f"{each[0]:,} {noun}" for noun, each in numbers.items()]
+    spans = ((f"{min(each):,}", f"{max(each):,}", noun) for noun, each in numbers.items())
+    counted = [f"{low} to {high} {noun}" if low != high else f"{low} {noun}" for low, high, noun in spans]
     margins = dict.fromkeys(margin for row in judged if (margin := formatting.margin(row)) != units.NONE)
     parts = [f"Each from {' or '.join(counted)}" if counted else "", f"margin {few_names(list(margins), 4)}" if margins else ""]
     return f"_{'; '.join(filter(None, parts))}._" if any(parts) else ""
