@@ -19,7 +19,8 @@ from perfproof.report.base.page_model import Page, ScenarioView
 from perfproof.report.formats import comment_details, gate_summary
 from perfproof.report.formats.markdown import SIGNS, escape, few, fold, table
 from perfproof.report.text import reasons, sentences
-from perfproof.report.text.lead import lead, lead_row
+from perfproof.report.text.lead import lead
+from perfproof.report.text.lead_rows import lead_row
 
 OPEN = 40
 """The most lines before the first fold."""
