@@ -119,14 +119,13 @@ def _dimensions(model_: Mapping[str, Any]) -> str:
 
 def parameters(model_: Mapping[str, Any]) -> int | None:
     """About how many parameters a made-up decoder has: embeddings, attention, and three matrices of the MLP; None where it is not known."""
-    named = ("layers", "hidden", "heads", "vocabulary")
-    if not all(type(model_.get(name)) is int and model_[name] > 0 for name in named) or model_.get("toy") in OTHER_SHAPES:
+    sizes = {name: value for name, value in model_.items() if type(value) is int and value > 0}
+    layers, hidden, heads, vocabulary = (sizes.get(name, 0) for name in ("layers", "hidden", "heads", "vocabulary"))
+    if not layers * hidden * heads * vocabulary or str(model_.get("toy")) in OTHER_SHAPES:
         return None
-    layers, hidden, heads, vocabulary = (int(model_[name]) for name in named)
-    head = model_.get("head_dim") or hidden // heads
-    attention = 2 * hidden * head * (heads + (model_.get("kv_heads") or heads))
-    experts = (model_.get("experts") or 4) if model_.get("toy") == "qwen3_moe" else 1
-    return layers * (attention + 3 * hidden * (model_.get("intermediate") or 2 * hidden) * experts) + 2 * vocabulary * hidden
+    attention = 2 * hidden * sizes.get("head_dim", hidden // heads) * (heads + sizes.get("kv_heads", heads))
+    experts = sizes.get("experts", 4) if model_.get("toy") == "qwen3_moe" else 1
+    return layers * (attention + 3 * hidden * sizes.get("intermediate", 2 * hidden) * experts) + 2 * vocabulary * hidden
 
 
 def _in_words(count: int) -> str:

@@ -6,6 +6,7 @@ servers that were launched once, trials at two speeds, and a repeat that contrad
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence, Set
 
@@ -22,6 +23,7 @@ from perfproof.report.text.sentences import in_few_words
 
 MOST_NAMED = 4
 """The most changes that are named, and the most sizes of models."""
+_COUNTED = re.compile(r"[\d.]+ [mb]illion parameters")
 BUSY = 1.5
 """A load above this multiple of the cores is flagged."""
 
@@ -143,7 +145,7 @@ def _named(found: Iterable[tuple[str, str]], described: bool = True) -> str:
 def _sizes(sizes: Sequence[str]) -> str:
     """Sizes of models, with a unit that they share once: "0.35, 0.6 and 8.2 billion parameters"."""
     units_ = {size.partition(" ")[2] for size in sizes}
-    if len(units_) > 1 or not next(iter(units_)).endswith("parameters"):
+    if len(units_) > 1 or not all(_COUNTED.fullmatch(size) for size in sizes):
         return "; ".join([*sizes[:MOST_NAMED], *([f"and {len(sizes) - MOST_NAMED} more"] if len(sizes) > MOST_NAMED else [])])
     numbers = sorted((size.partition(" ")[0] for size in sizes), key=float)
     return f"{formatting.listed(numbers)} {units_.pop()}"
