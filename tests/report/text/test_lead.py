@@ -31,14 +31,21 @@ def _line(found: Lead, label: str) -> list[str]:
 
 def test_the_reference_run_in_a_sentence(reference: Lead) -> None:
     """The most important metric has its verdict and number, the others are counted; patches that were judged and taken out are named."""
-    assert reference.result == "Output throughput likely improved: +36.8\u202f%; 6 more improved; 4 more judge no patch"
+    assert (
+        reference.result
+        == "Output throughput likely improved: +36.8\u202f%; 6 more improved; 2 more of a released change taken out; 2 more of releases or settings"
+    )
     assert reference.changed == (
         "Patches penalties_incremental (penalties from counts that lie on the logits' device and change only by the new tokens), "
-        "penalties_from_token_ids, thinking_watermark; vLLM 0.32.0 against vLLM 0.17.1; taken out: patch swap_states_full_rows."
+        "penalties_from_token_ids, thinking_watermark; vLLM 0.32.0 against vLLM 0.17.1; "
+        "a released change taken out by patch swap_states_full_rows."
     )
-    assert _line(reference, "Answers") == ["identical: 800 items, 24 prompts, 833 tokens of the text", "not compared: watermark"]
+    assert _line(reference, "Answers") == [
+        "identical to the baseline’s: 800 items, 24 prompts, 833 tokens of the text",
+        "not compared: watermark",
+    ]
     assert "one server per arm for all blocks (serve_penalties_cpu): a lucky launch is not ruled out" in _line(reference, "Trust")
-    assert "load up to 4.56" in _line(reference, "Trust")
+    assert "load up to 4.56, beyond the 2 cores" in _line(reference, "Trust")
     assert [line.command for line in reference.lines if line.label == "Next"] == [
         "perfproof run scenarios/serve_penalties_cpu.yaml --profile standard --seed 0 --results results/again"
     ]
@@ -46,7 +53,7 @@ def test_the_reference_run_in_a_sentence(reference: Lead) -> None:
 
 def test_where_the_baseline_is_altered_the_page_says_what_taking_it_out_costs(reference: Lead) -> None:
     """No "improved, no patch judged": the altered arm is told as a cost, on an axis of its own, in no green."""
-    group = next(group for group in reference.groups if group.title == "What taking a released change out costs")
+    group = next(group for group in reference.groups if group.title == TAKEN_OUT)
     assert [(row.word, row.look, row.number, row.interval, row.detail) for row in group.rows] == [
         ("costs", "equivalent", "×\u202f3.15", "[×\u202f2.92, ×\u202f3.4]", ""),
         ("costs", "equivalent", "×\u202f9.72", "exact", "55.99\u202fKiB → 544\u202fKiB"),
@@ -54,7 +61,7 @@ def test_where_the_baseline_is_altered_the_page_says_what_taking_it_out_costs(re
     alone = page_of(RESULTS / "reference", {"swap_states"})[0]
     assert lead(alone).result == "Without the released change, round time in a microbenchmark is ×\u202f3.15; 1 more costs"
     assert lead(alone).changed.startswith(
-        "Taken out: patch swap_states_full_rows (exchanging two rows copies all max_model_len tokens again"
+        "A released change taken out by patch swap_states_full_rows (exchanging two rows copies all max_model_len tokens again"
     )
     assert "no patch judged" not in html.render(alone)
 
@@ -65,7 +72,7 @@ def test_rows_are_the_worst_first_and_few() -> None:
     words = [row.word for group in found.groups for row in group.rows]
     assert words[0] == "regressed"
     assert len(words) == MOST_ROWS
-    assert "What taking a released change out costs" in [group.title for group in found.groups]
+    assert TAKEN_OUT in [group.title for group in found.groups]
     assert re.fullmatch(r"and \d+ more below: .*", found.further)
 
 
@@ -103,10 +110,7 @@ def test_what_to_do_next_names_the_blocks_that_would_settle_it() -> None:
 def test_nobody_is_sent_to_measure_for_a_night() -> None:
     """Where a verdict would take hours, its interval is the answer for now; something shorter comes first, if there is anything."""
     reason = "so; about 224 blocks, all measured again (--blocks 224 into another results folder, 6.3 h), would settle it"
-    long = (
-        "take the interval of pooling_token_ids as its answer: it scatters too much to settle 2\u202f% within an hour "
-        "(it would take 224 blocks, 6.3 h)"
-    )
+    long = "leave pooling_token_ids open: its interval is the answer for now, to settle 2\u202f% would take 224 blocks (6.3 h)"
     words, command = _next(reason)
     assert words == f"calibrate: run the baseline against itself on this machine; {long}"
     assert command.startswith("perfproof calibrate")
@@ -117,8 +121,8 @@ def test_a_row_names_what_it_is_compared_with_and_what_weakens_it() -> None:
     found = lead(page_of(RESULTS / "gpu" / "h200_32_cores", {"serve_penalties_ceiling_4096_cuda"})[0])
     (group,) = found.groups
     assert (group.against, group.rows[0].where) == ("no_penalty", "serve_penalties_ceiling_4096_cuda: incremental")
-    assert group.rows[0].remarks == ("other requests: presence-penalty 1.5 instead of 0",)
-    assert found.result.startswith("Output throughput of incremental against no_penalty is not settled")
+    assert group.rows[0].remarks == ("not the code alone: other requests (presence-penalty 1.5 instead of 0)",)
+    assert found.result.startswith("Output throughput of incremental against no_penalty, with other requests, is not settled")
     rows, records = factory.suggested()
     assert lead(factory.page((rows, records))).groups[0].rows[0].remarks == (LIKELY,)
     other = [factory.row("b", "round_time", "improved", baseline="before"), factory.row("a", "round_time", "improved")]
@@ -165,4 +169,4 @@ def test_patches_are_described_by_their_first_sentence() -> None:
 def test_a_page_without_scenarios_has_its_headline_alone() -> None:
     """What was counted and not timed keeps its own first line."""
     page = build((), (), made=factory.MADE, version="0")
-    assert lead(page) == Lead(result="There are no records to judge", changed="", groups=(), further="", lines=())
+    assert lead(page) == Lead(result="There are no records to judge", changed="", groups=(), further="", lines=(), level="")

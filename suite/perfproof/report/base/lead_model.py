@@ -56,10 +56,12 @@ class LeadLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lead:
-    """The first screen: the result in a sentence, what was changed, the figure, the metrics that are not in it, and the lines."""
+    """The first screen: the result in a sentence, what was changed, the figure with the level of its intervals, the metrics that are not in
+    it, and the lines."""
 
     result: str
     changed: str
     groups: tuple[LeadGroup, ...]
     further: str
     lines: tuple[LeadLine, ...]
+    level: str

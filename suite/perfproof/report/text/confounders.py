@@ -36,12 +36,12 @@ def clauses(definition: Mapping[str, Any]) -> Iterator[str]:
 
 
 def in_brief(definition: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """The same as pairs of a candidate and a clause about it, for a row: "other requests: presence-penalty 1.5 instead of 0"."""
+    """The same as pairs of a candidate and a clause about it, for a row: "other requests (presence-penalty 1.5 instead of 0)"."""
     for baseline, arm in _pairs(definition):
         requests, files, settings = _asked(baseline, arm, definition), _files(baseline, arm, definition), _settings(baseline, arm)
-        parts = [f"other requests: {_briefly(requests)}"] if requests else []
+        parts = [f"other requests ({_briefly(requests)})"] if requests else []
         parts += ["other files"] if files else []
-        parts += [f"other settings: {_briefly(settings)}"] if settings else []
+        parts += [f"other settings ({_briefly(settings)})"] if settings else []
         if parts:
             yield line(str(arm["name"]), NAME), "; ".join(parts)
 

@@ -31,13 +31,14 @@ BUSY = 1.5
 def lead(page: Page) -> Lead:
     """The lead of a page; on a page without scenarios its headline alone."""
     if not page.scenarios:
-        return Lead(result=page.headline, changed="", groups=(), further="", lines=())
+        return Lead(result=page.headline, changed="", groups=(), further="", lines=(), level="")
     chosen = lead_rows.chosen(page)
     return Lead(
         result=_result(page, chosen),
         changed=_changed(page),
         groups=(drawn := lead_rows.groups(chosen)),
         further=lead_rows.further(chosen),
+        level=lead_rows.level(chosen),
         lines=(_answers(page), _trust(page, {one.note for group in drawn for one in group.rows}), next_step(page)),
     )
 
@@ -57,7 +58,7 @@ def _result(page: Page, chosen: Sequence[Chosen]) -> str:
         )
     if speed:
         alike = [pair for pair in speed[1:] if pair[0].unpatched == speed[0][0].unpatched]
-        parts.append(_told(*speed[0]) + _others(alike) + _beside(len(speed) - 1 - len(alike)))
+        parts.append(_told(*speed[0]) + _others(alike) + _beside([pair for pair in speed[1:] if pair not in alike]))
     return "; ".join(parts) or page.headline
 
 
@@ -68,7 +69,7 @@ def _told(scenario: ScenarioView, row: Judged) -> str:
     several = len({each.candidate for each in scenario.primaries}) > 1
     unlike = row.candidate in dict(scenario.unlike)
     name += f" of {row.candidate}" if (several or unlike) and not one.turned else ""
-    name += f" against {row.baseline}" if unlike and not one.turned else ""
+    name += f" against {row.baseline}, with {dict(scenario.unlike)[row.candidate].partition(' (')[0]}," if unlike and not one.turned else ""
     limit = " in a microbenchmark" if nouns(scenario) == MICRO else ""
     if one.note:
         return f"{name} is contradicted{limit}: {one.number} here, but {one.note}"
@@ -76,7 +77,7 @@ def _told(scenario: ScenarioView, row: Judged) -> str:
         return f"Without the released change, {name[:1].lower() + name[1:] if not name[:2].isupper() else name}{limit} is {_as_much(one)}"
     word = formatting.verdict(row)
     if row.verdict == Outcome.INCONCLUSIVE:
-        return f"{name} is not settled{limit}: {one.number} {one.interval}"
+        return f"{name} is not settled{limit}: {one.number} {one.interval}, {one.row.better} is better"
     if row.verdict == Outcome.EQUIVALENT:
         return f"{name} did not change by more than {formatting.margin(row).removeprefix('±').strip(units.THIN)}{limit}"
     if row.verdict == Outcome.UNTESTABLE:
@@ -99,9 +100,14 @@ def _others(rest: Sequence[Chosen]) -> str:
     return f"; {', '.join(f'{number} more {word}' for word, number in counts.items())}" if counts else ""
 
 
-def _beside(number: int) -> str:
-    """The metrics of the figure that the sentence has not counted: those that judge no patch, where others do."""
-    return f"; {number} more judge{'s' if number == 1 else ''} no patch" if number else ""
+def _beside(rest: Sequence[Chosen]) -> str:
+    """The metrics of the figure that the sentence has not counted, where others are of the change itself."""
+    out = sum(bool(scenario.altered) for scenario, _ in rest)
+    parts = (
+        f"; {out} more of a released change taken out" if out else "",
+        f"; {len(rest) - out} more of releases or settings" if len(rest) > out else "",
+    )
+    return "".join(parts)
 
 
 # --- what was changed ------------------------------------------------------------------------------------------------
@@ -116,7 +122,7 @@ def _changed(page: Page) -> str:
     out = dict.fromkeys(pair for scenario in judged if scenario.altered for pair in scenario.changed)
     releases = list(dict.fromkeys(arm.version.partition("+")[0] for scenario in judged for arm in scenario.arms if arm.version))
     base = f", on vLLM {releases[0]}" if len(releases) == 1 else ""
-    parts = [_named(own), f"taken out: {_named(out, described=not own)}" if out else ""]
+    parts = [_named(own), f"a released change taken out by {_named(out, described=not own)}" if out else ""]
     if not any(parts):
         arms = next(((row.candidate, row.baseline) for scenario in judged for row in scenario.rows), None)
         parts = [f"{arms[0]} against {arms[1]}"] if arms else []
@@ -210,7 +216,8 @@ def _loaded(scenarios: Sequence[ScenarioView]) -> Iterator[tuple[str, bool]]:
     loads = [(scenario.load, scenario.cores) for scenario in scenarios if scenario.load is not None]
     if loads:
         most, cores = max(loads, key=lambda pair: pair[0] / (pair[1] or 1))
-        yield f"load up to {units.rough(most, '1')}", bool(cores and most > BUSY * cores)
+        busy = bool(cores and most > BUSY * cores)
+        yield f"load up to {units.rough(most, '1')}{f', beyond the {cores} cores' if busy else ''}", busy
 
 
 def _modelled(page: Page) -> Iterator[tuple[str, bool]]:

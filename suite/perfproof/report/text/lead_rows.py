@@ -11,7 +11,9 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from perfproof.analysis.judging.repeats import contradicts
+from perfproof.analysis.stats import number_format
 from perfproof.model.scenarios.metrics import ANSWERS
+from perfproof.model.scenarios.scenario import LEAST_BLOCKS
 from perfproof.model.verdicts.judged import Judged, Outcome
 from perfproof.report.base import formatting, units
 from perfproof.report.base.lead_model import LeadGroup, LeadRow
@@ -22,8 +24,8 @@ MOST_ROWS = 10
 FAR = 2.0
 """Changes whose whole interval lies beyond this ratio, or beyond its inverse, have an axis of their own."""
 ITSELF = "The change"
-TAKEN_OUT = "What taking a released change out costs"
-UNPATCHED = "No patch: releases or settings compared"
+TAKEN_OUT = "A released change taken out"
+UNPATCHED = "Releases or settings compared"
 LIKELY = "likely: each arm's server was launched only once"
 """Why a verdict is only likely."""
 Chosen = tuple[ScenarioView, Judged]
@@ -70,6 +72,13 @@ def _beside(one: LeadRow, common: str) -> LeadRow:
     return one if common else dataclasses.replace(one, where=f"{one.where} against {one.against}" if one.against else one.where)
 
 
+def level(pairs: Sequence[Chosen]) -> str:
+    """The confidence levels of the intervals, lowest to highest: "98 %", "98 to 99.5 %"; "" where no row has an interval."""
+    found = sorted({row.level for _, row in pairs if row.level is not None and row.interval is not None and not row.exact})
+    ends = [number_format.level(each).removesuffix(" %") for each in dict.fromkeys((found[0], found[-1]))] if found else []
+    return f"{' to '.join(ends)}{units.THIN}% " if ends else ""
+
+
 def further(pairs: Sequence[Chosen]) -> str:
     """The metrics that the figure has no room for: "and 7 more below: 1 equivalent, 6 improved"."""
     rows = [(_title(scenario), lead_row(scenario, row)) for scenario, row in pairs]
@@ -77,7 +86,7 @@ def further(pairs: Sequence[Chosen]) -> str:
     left = [(title, one) for title, one in rows if not any(one is other for _, other in drawn)]
     if not left:
         return ""
-    counts = Counter(f"{one.word}{', no patch judged' if title == UNPATCHED else ''}" for title, one in left)
+    counts = Counter(f"{one.word}{' (releases or settings)' if title == UNPATCHED else ''}" for title, one in left)
     return f"and {len(left)} more below: {', '.join(f'{number} {word}' for word, number in counts.items())}"
 
 
@@ -138,7 +147,9 @@ def _remarks(scenario: ScenarioView, row: Judged) -> Iterator[str]:
     if row.verdict and row.suggests:
         yield LIKELY
     if other := dict(scenario.unlike).get(row.candidate):
-        yield other
+        yield f"not the code alone: {other}"
+    if row.verdict == Outcome.INCONCLUSIVE and not row.exact and 0 < row.blocks < LEAST_BLOCKS and not scenario.of_answers:
+        yield f"{formatting.blocks(row.blocks)}, where a verdict needs {LEAST_BLOCKS}"
 
 
 def _is_ratio(row: Judged) -> bool:

@@ -19,7 +19,7 @@ from perfproof.report.extract import facts
 from perfproof.report.text.lead_rows import contradiction
 from perfproof.report.text.sentences import in_few_words
 
-PATIENCE = 60.0
+PATIENCE = 120.0
 """The minutes that a next step may take."""
 _BLOCKS = re.compile(r"--blocks (\d+)")
 _IN_ALL = re.compile(r"\((\d+) in all(?:, ([^)]*))?\)")
@@ -40,7 +40,7 @@ def _step(page: Page) -> Step:
         return page.decision.todo[0].rstrip("."), ""
     scenarios = [scenario for scenario in page.scenarios if scenario.commands]
     if scenarios and scenarios[0].outcome == Outcome.REGRESSED:
-        return _first(page, scenarios[:1]) or ("nothing to measure: the regression is settled", "")
+        return _first(page, scenarios[:1]) or ("nothing to measure: the regression is settled; leave the change out, or find the cause", "")
     return _first(page, scenarios) or ("nothing: settled", "")
 
 
@@ -109,8 +109,7 @@ def _too_long(page: Page, scenario: ScenarioView) -> Step | None:
     needed, row = max(found, key=lambda pair: pair[0][0])
     margin = formatting.margin(row).removeprefix("±").strip(THIN)
     words = (
-        f"take the interval of {scenario.name} as its answer: it scatters too much to settle {margin} within an hour "
-        f"(it would take {needed[0]} blocks, {needed[1]})"
+        f"leave {scenario.name} open: its interval is the answer for now, to settle {margin} would take {needed[0]} blocks ({needed[1]})"
     )
     return words, _more(page, scenario, needed)
 
