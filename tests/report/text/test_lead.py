@@ -32,11 +32,11 @@ def _line(found: Lead, label: str) -> list[str]:
 def test_the_reference_run_in_a_sentence(reference: Lead) -> None:
     """The most important metric has its verdict and number, the others are counted; patches that were judged and taken out are named."""
     told = "Output throughput likely improved: +36.8\u202f%; 6 more improved"
-    assert reference.result == f"{told}; 2 more of a released change taken out; 2 more of releases or settings"
+    assert reference.result == f"{told}; 2 more on a change taken out; 2 more on releases or settings"
     assert reference.changed == (
         "Patches penalties_incremental (penalties from counts that lie on the logits' device and change only by the new tokens), "
         "penalties_from_token_ids, thinking_watermark; vLLM 0.32.0 against vLLM 0.17.1; "
-        "a released change taken out by patch swap_states_full_rows."
+        "released change taken out by patch swap_states_full_rows."
     )
     assert _line(reference, "Answers") == [
         "identical to the baseline’s: 800 items, 24 prompts, 833 tokens of the text",
@@ -59,7 +59,7 @@ def test_where_the_baseline_is_altered_the_page_says_what_taking_it_out_costs(re
     alone = page_of(RESULTS / "reference", {"swap_states"})[0]
     assert lead(alone).result == "Without the released change, round time in a microbenchmark is ×\u202f3.15; 1 more costs"
     assert lead(alone).changed.startswith(
-        "A released change taken out by patch swap_states_full_rows (exchanging two rows copies all max_model_len tokens again"
+        "Released change taken out by patch swap_states_full_rows (exchanging two rows copies all max_model_len tokens again"
     )
     assert "no patch judged" not in html.render(alone)
 

@@ -14,7 +14,8 @@ class LeadRow:
 
     `word`, `sign` and `look` are the verdict's word, sign and colour; `number` and `interval` are texts, and `detail` the two values of a
     count. `where` names scenario and side, `against` the side that it is compared with. `note` says what contradicts it, "" where nothing
-    does; `remarks` say why it is only likely, and what else than the code differs between the sides.
+    does; `remarks` say why it is only likely, and what else than the code differs between the sides, which is
+    then `unlike`.
     """
 
     row: Judged
@@ -29,6 +30,7 @@ class LeadRow:
     detail: str
     note: str
     remarks: tuple[str, ...]
+    unlike: bool
     turned: bool
 
 

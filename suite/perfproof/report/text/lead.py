@@ -77,7 +77,7 @@ def _told(scenario: ScenarioView, row: Judged) -> str:
         return f"Without the released change, {name[:1].lower() + name[1:] if not name[:2].isupper() else name}{limit} is {_as_much(one)}"
     word = formatting.verdict(row)
     if row.verdict == Outcome.INCONCLUSIVE:
-        return f"{name} is not settled{limit}: {one.number} {one.interval}, {one.row.better} is better"
+        return f"{name} is not settled{limit}: {one.number} {one.interval}{', lower is better' if one.row.better == 'lower' else ''}"
     if row.verdict == Outcome.EQUIVALENT:
         return f"{name} did not change by more than {formatting.margin(row).removeprefix('±').strip(units.THIN)}{limit}"
     if row.verdict == Outcome.UNTESTABLE:
@@ -104,8 +104,8 @@ def _beside(rest: Sequence[Chosen]) -> str:
     """The metrics of the figure that the sentence has not counted, where others are of the change itself."""
     out = sum(bool(scenario.altered) for scenario, _ in rest)
     parts = (
-        f"; {out} more of a released change taken out" if out else "",
-        f"; {len(rest) - out} more of releases or settings" if len(rest) > out else "",
+        f"; {out} more on a change taken out" if out else "",
+        f"; {len(rest) - out} more on releases or settings" if len(rest) > out else "",
     )
     return "".join(parts)
 
@@ -122,7 +122,7 @@ def _changed(page: Page) -> str:
     out = dict.fromkeys(pair for scenario in judged if scenario.altered for pair in scenario.changed)
     releases = list(dict.fromkeys(arm.version.partition("+")[0] for scenario in judged for arm in scenario.arms if arm.version))
     base = f", on vLLM {releases[0]}" if len(releases) == 1 else ""
-    parts = [_named(own), f"a released change taken out by {_named(out, described=not own)}" if out else ""]
+    parts = [_named(own), f"released change taken out by {_named(out, described=not own)}" if out else ""]
     if not any(parts):
         arms = next(((row.candidate, row.baseline) for scenario in judged for row in scenario.rows), None)
         parts = [f"{arms[0]} against {arms[1]}"] if arms else []

@@ -138,6 +138,7 @@ def lead_row(scenario: ScenarioView, row: Judged) -> LeadRow:
         detail=formatting.between(shown) if shown.exact and shown.effect and _is_ratio(shown) else "",
         note=note,
         remarks=tuple(_remarks(scenario, row)),
+        unlike=row.candidate in dict(scenario.unlike),
         turned=turned,
     )
 
