@@ -15,12 +15,14 @@ from perfproof.report.base import formatting, units
 from perfproof.report.base.page_model import SpreadView
 from perfproof.report.figures import distributions, plots
 
-SAMPLES, GRID = 160, 200
+SAMPLES, GRID = 160, 110
 """Values that stand for a trial, and places at which its density is drawn."""
 TAIL = 2
 """The quantile from either end at which the figure ends: what lies beyond 5 % and 95 % of every trial is in the table."""
-NARROWEST = 0.009
+NARROWEST = 0.012
 """The least width of the smoothing, as a share of the axis: what lies closer together can't be told apart on it."""
+NOTHING = 0.004
+"""The share of its highest place below which a thin curve is not drawn."""
 WIDE = 8.0
 """The ratio of the ends from which the axis is logarithmic."""
 
@@ -91,7 +93,9 @@ def _arm(axes: Any, arm: Sequence[Floats], colour: str, grid: Floats, width: flo
     middle = distributions.middle([curve.tolist() for curve in arm])
     shown = np.exp(grid) if wide else grid
     for curve in arm:
-        axes.plot(shown, _density(_values(curve, wide), grid, width), color=colour, lw=0.6, alpha=0.5, zorder=2)
+        height = _density(_values(curve, wide), grid, width)
+        flat = height < NOTHING * height.max()
+        axes.plot(shown, np.where(flat, np.nan, height), color=colour, lw=0.6, alpha=0.5, zorder=2)
     if middle:
         height = _density(_values(np.array(middle), wide), grid, width)
         axes.fill_between(shown, height, color=colour, alpha=0.16, lw=0, zorder=1)

@@ -300,6 +300,7 @@ def as_svg(figure: Figure, name: str, label: str, hover: Hover, rows: str) -> st
         text = text.replace(stand_in, colour)
     text = re.sub(r"<style.*?</style>", "", text, flags=re.S)
     text = re.sub(r"; font-family: [^;\"]*", "", text)
+    text = _PATH.sub(lambda path: _DIGITS.sub("", path[0]), text)
     for gid, dots in hover.items():
         text = _titled(text, gid, dots, rows)
     text = re.sub(r'\bid="', f'id="{name}-', text)
@@ -322,6 +323,8 @@ def _titled(text: str, gid: str, dots: Sequence[Dot], rows: str) -> str:
     return text[:start] + "".join([head, *titled]) + text[end:]
 
 
+_PATH, _DIGITS = re.compile(r'(?<= d=")[^"]+'), re.compile(r"(?<=\.\d\d)\d+")
+"""The course of a line, and the digits of its places beyond a hundredth of a point, which nobody sees."""
 _STYLED = re.compile(r' style="[^"]*"')
 """The style that every mark of a group repeats. The group has it once, which a browser parses faster."""
 
