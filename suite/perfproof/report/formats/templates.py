@@ -32,7 +32,7 @@ def _environment() -> Environment:
     made = Environment(loader=_Assets(), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     made.globals.update(claims=sentences, words=formatting, units=units, strips=sparklines)
     made.filters["breakable"] = breakable
-    made.filters["command"] = command
+    made.filters["unbroken"] = unbroken
     return made
 
 
@@ -45,7 +45,7 @@ _WORD = re.compile(r"(?:--?[a-z][\w-]* (?!-))?\S+")
 """A word of a command; an option together with its value."""
 
 
-def command(text: str) -> Markup:
+def unbroken(text: str) -> Markup:
     """A command that breaks between its options and not within one, unless a word is wider than the line."""
     parts = (Markup('<span class="word-of">{}</span>').format(part) for part in _WORD.findall(text))
     return Markup(" ").join(parts)
