@@ -315,9 +315,12 @@ def of_accuracy(row: Judged) -> bool:
     return base_name(row.metric) == ACCURACY and bool(row.reason)
 
 
-def share(value: float | None) -> str:
-    """A share of a change in per cent; a dash where it is not known."""
-    return NONE if value is None else f"{100 * value:.3g} %"
+def share(value: float | None, interval_: tuple[float, float] | None = None) -> str:
+    """A share of a change in per cent, with its interval where the ends are not the share itself; a dash where it is not known."""
+    if value is None:
+        return NONE
+    shown = "" if interval_ is None or interval_[0] == interval_[1] else f" [{', '.join(f'{100 * end:.3g}' for end in interval_)}]"
+    return f"{100 * value:.3g} %{shown}"
 
 
 def work(values: Sequence[float], unit: str) -> str:

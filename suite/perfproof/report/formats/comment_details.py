@@ -112,10 +112,11 @@ def _shared(pairs: Iterable[tuple[str, str]]) -> Iterator[str]:
 
 def _blame(view: BlameView) -> str:
     """Who brings the change, and whether the diff that takes it back does."""
-    lines = [f"{escape(f'{view.builds[0]} to {view.builds[1]}, {view.metric}')}: {' to '.join(map(units.exact, view.values))}", ""]
+    lines = [f"{escape(f'{view.builds[0]} to {view.builds[1]}, {view.metric}')}: {escape(' to '.join(view.values))}", ""]
     for one in view.guilty[:MOST_BLAMED]:
         known = f"; {one.known}" if one.known else ""
-        lines.append(f"- **{formatting.share(one.share)}** {escape(f'{one.function or one.file} ({one.file}, lines {one.lines}){known}')}")
+        named = f"{one.function or one.file} ({one.file}, lines {one.lines}){known}"
+        lines.append(f"- **{escape(formatting.share(one.share, one.interval))}** {escape(named)}")
     lines += [f"- and {len(view.guilty) - MOST_BLAMED} more"] if len(view.guilty) > MOST_BLAMED else []
     lines += ["", f"With these taken back: {escape(view.answer)}"] if view.answer else []
     return "\n".join(lines)
