@@ -13,15 +13,18 @@ VOCABULARY = 4_096
 
 
 class Batch:
-    """`requests` requests, the n-th with the parameters `sampling(n)`, in a V1 `InputBatch` with vLLM's own logits processors."""
+    """`requests` requests, the n-th with the parameters `sampling(n)`, in a V1 `InputBatch` with vLLM's own logits processors; `reasoning`
+    are the marks of thinking, if there is a budget for it."""
 
-    def __init__(self, parameters: Mapping[str, Any], sampling: Callable[[int], Mapping[str, Any]]) -> None:
+    def __init__(self, parameters: Mapping[str, Any], sampling: Callable[[int], Mapping[str, Any]], reasoning: Any = None) -> None:
         import torch
 
         self.count, self.seed = parameters["requests"], parameters["seed"]
         self.sampling = sampling
         processors = engine.logits_processors(max_num_seqs=self.count)
-        self.batch = adapter.input_batch(max_num_reqs=self.count, max_model_len=256, vocab_size=VOCABULARY, logitsprocs=processors)
+        self.batch = adapter.input_batch(
+            max_num_reqs=self.count, max_model_len=256, vocab_size=VOCABULARY, logitsprocs=processors, reasoning_config=reasoning
+        )
         for n in range(self.count):
             self.batch.add_request(self.request(n))
         self.batch.refresh_metadata()

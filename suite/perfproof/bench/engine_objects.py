@@ -48,6 +48,15 @@ def model_folder() -> str:
     return folder
 
 
+@functools.cache
+def look_at_models_here() -> None:
+    """vLLM looks at a model's class in another process, which imports all of vLLM, lest CUDA be set up in this one. Here it may be."""
+    from vllm.model_executor.models import registry
+
+    if hasattr(registry, "_run_in_subprocess"):
+        registry._run_in_subprocess = lambda work: work()
+
+
 def lasting_folder(name: str) -> str:
     """A new folder that stays as long as the process; `name` is for people who look."""
     folder = tempfile.TemporaryDirectory(prefix=f"perfproof-{name}-")
@@ -73,6 +82,7 @@ def vllm_config(
     """A `VllmConfig` for the CPU, as an engine makes it. `scheduler` and `model` go to the configurations of these names, `more` to
     `VllmConfig` itself, as far as this release takes them."""
     mend_cpu_probe()
+    look_at_models_here()
     from vllm.config import CacheConfig, DeviceConfig, ModelConfig, SchedulerConfig, VllmConfig
 
     model_config = ModelConfig(
