@@ -19,8 +19,8 @@ from typing import Any
 
 from perfproof.bench import engine_objects as engine
 from perfproof.bench.adapter import absent, accepted
-from perfproof.bench.outputs.streams import tokenizer
 from perfproof.bench.rounds import Round
+from perfproof.bench.texts import tokenizer
 
 BLOCK_SIZE = 32
 """Tokens of a block of the KV cache: the least that vLLM's attention on a CPU takes."""
@@ -58,6 +58,7 @@ KINDS: Mapping[str, Callable[[], Mapping[str, Any]]] = {
     "draft_model": lambda: _speculating(method="draft_model", model=model_folder()),
     "lora": lambda: {"enable_lora": True, "max_loras": 2, "max_lora_rank": 8},
     "pooling": lambda: {"runner": "pooling"},
+    "profiled": lambda: {"profiler_config": {"profiler": "torch", "torch_profiler_dir": engine.lasting_folder("profile")}},
 }
 """Engines by what they do, with the options that say so."""
 

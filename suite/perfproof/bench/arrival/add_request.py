@@ -1,4 +1,4 @@
-"""`LLMEngine.add_request` behind the processing of its inputs: a request comes into the queues of the output processor and the scheduler."""
+"""`LLMEngine.add_request` behind the processing of its inputs: a request comes into the output processor's and the scheduler's queues."""
 
 from __future__ import annotations
 

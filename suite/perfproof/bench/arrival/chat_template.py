@@ -6,8 +6,8 @@ from typing import Any
 
 from perfproof.bench.adapter import find
 from perfproof.bench.arrival.renderer import renderer
-from perfproof.bench.outputs.chat import text
 from perfproof.bench.rounds import Round, measure
+from perfproof.bench.texts import text
 
 PARAMETERS = {"messages": 16, "letters": 200, "rounds": 30, "warmup_rounds": 3, "seed": 7}
 EXERCISES = ("vllm.renderers.base:BaseRenderer.render_chat",)

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import functools
-import shutil
-from pathlib import Path
 from typing import Any
 
 from perfproof.bench import engine_objects as engine
 from perfproof.bench.adapter import find
-from perfproof.bench.outputs.streams import tokenizer
+from perfproof.bench.texts import tokenizer_folder
 
 
 @functools.cache
@@ -18,12 +16,3 @@ def renderer() -> Any:
     made = find("vllm.renderers:renderer_from_config")
     model = {"tokenizer": tokenizer_folder(), "skip_tokenizer_init": False}
     return made(engine.vllm_config(max_num_seqs=8, max_model_len=262_144, max_num_batched_tokens=262_144, model=model))
-
-
-@functools.cache
-def tokenizer_folder() -> str:
-    """The tokenizer's files, and the model's configuration beside them, in a folder that stays as long as the process."""
-    folder = engine.lasting_folder("tokenizer")
-    tokenizer().save_pretrained(folder)
-    shutil.copy(Path(engine.model_folder(), "config.json"), folder)
-    return folder

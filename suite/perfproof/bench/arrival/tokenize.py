@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from perfproof.bench.arrival.renderer import renderer
-from perfproof.bench.outputs.chat import text
 from perfproof.bench.rounds import Round, measure
+from perfproof.bench.texts import text
 
 PARAMETERS = {"letters": 32_000, "rounds": 30, "warmup_rounds": 3, "seed": 7}
 EXERCISES = ("vllm.renderers.base:BaseRenderer.render_cmpl",)

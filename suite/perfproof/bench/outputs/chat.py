@@ -8,14 +8,13 @@ from __future__ import annotations
 import asyncio
 import functools
 import json
-import random
 from collections.abc import AsyncIterator, Mapping
 from types import SimpleNamespace
 from typing import Any
 
 from perfproof.bench import engine_objects as engine
 from perfproof.bench.adapter import accepted, find
-from perfproof.bench.outputs.streams import LETTERS, tokenizer
+from perfproof.bench.texts import text, tokenizer
 
 MARKS = ("<think>", "</think>", "<tool_call>", "</tool_call>")
 """Special tokens of the models whose parsers are used here (DeepSeek R1 and Hermes)."""
@@ -35,13 +34,6 @@ TOOLS = [
 def marked_tokenizer() -> Any:
     """The tokenizer, with the marks."""
     return tokenizer(MARKS)
-
-
-def text(letters: int, seed: int) -> str:
-    """Made-up words, so many letters and spaces together: as many tokens, since the tokenizer merges nothing."""
-    draw = random.Random(seed)
-    words = ("".join(draw.choices(LETTERS, k=draw.randint(2, 8))) for _ in range(letters // 3 + 1))
-    return " ".join(words)[:letters]
 
 
 def answer(shape: str, tokens: int, seed: int) -> list[int]:

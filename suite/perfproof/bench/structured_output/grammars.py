@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from perfproof.bench import engine_objects as engine
-from perfproof.bench.arrival.renderer import tokenizer_folder
-
+from perfproof.bench.adapter import find
+from perfproof.bench.texts import tokenizer_folder
 
 PATIENCE = 60.0
 """Seconds for a grammar to be compiled."""
@@ -35,9 +35,11 @@ class Grammars:
         from vllm.v1.structured_output import StructuredOutputManager
 
         model = {"tokenizer": tokenizer_folder(), "skip_tokenizer_init": False}
-        config = engine.vllm_config(max_num_seqs=parameters["requests"], max_model_len=1_024, model=model)
+        backend = parameters.get("backend", "xgrammar")
+        more = {"structured_outputs_config": find("vllm.config:StructuredOutputsConfig")(backend=backend)}
+        config = engine.vllm_config(max_num_seqs=parameters["requests"], max_model_len=1_024, model=model, **more)
         self.kind, self.seed = parameters.get("grammar", "json"), parameters["seed"]
-        self.processor = engine.input_processor(max_model_len=1_024, model=model)
+        self.processor = engine.input_processor(max_model_len=1_024, model=model, **more)
         self.manager = StructuredOutputManager(config)
         self.made = 0
         self.requests: dict[str, Any] = {f"r{n}": self.request(n) for n in range(parameters["requests"])}

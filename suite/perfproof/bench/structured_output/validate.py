@@ -7,8 +7,8 @@ from typing import Any
 from perfproof.bench.rounds import Round, measure
 from perfproof.bench.structured_output.grammars import Grammars
 
-PARAMETERS = {"requests": 8, "grammar": "json", "rounds": 15, "warmup_rounds": 2, "seed": 7}
-CHOICES = {"grammar": ("json", "regex", "choice")}
+PARAMETERS = {"requests": 8, "grammar": "json", "backend": "xgrammar", "rounds": 15, "warmup_rounds": 2, "seed": 7}
+CHOICES = {"grammar": ("json", "regex", "choice"), "backend": ("xgrammar", "guidance", "outlines")}
 EXERCISES = ("vllm.v1.structured_output.backend_xgrammar:validate_xgrammar_grammar",)
 TIMES = ("round_time",)
 WITNESSES = ()

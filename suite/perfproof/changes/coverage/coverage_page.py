@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from perfproof.changes.coverage.coverage_figures import MOST, OF_BENCHMARK, STEP, Coverage, Share
-from perfproof.changes.observed.observed_calls import FEATURE, START
+from perfproof.changes.observed.observed_calls import FEATURE, SERVER, START
 
 SCHEMA = 1
 
@@ -71,7 +71,7 @@ def _head(found: Coverage, build: str) -> Iterator[str]:
     yield "# Coverage of vLLM's host code\n"
     yield (
         "Which functions of vLLM's host code the scenarios call: every feature of the [counted engine](counting.md), its start included,\n"
-        "and every [microbenchmark](hot-paths.md) ran once and was watched. Servers are not. The command writes this page:\n"
+        "every [microbenchmark](hot-paths.md) and a server with a few requests ran once and were watched. The command writes this page:\n"
     )
     yield f"```sh\nperfproof coverage --build {build}{since} --page docs/coverage.md\n```\n"
     yield "\n".join(f"- {line}" for line in sentences(found)) + "\n"
@@ -85,8 +85,8 @@ def _head(found: Coverage, build: str) -> Iterator[str]:
 def _folders(found: Coverage) -> Iterator[str]:
     """A row for each part of `vllm/v1`."""
     yield "## By folder\n"
-    yield "| vllm/v1 | functions | called by a feature's steps | at its engine's start | by a microbenchmark | by nothing |"
-    yield "| --- | ---: | ---: | ---: | ---: | ---: |"
+    yield "| vllm/v1 | functions | called by a feature's steps | at its engine's start | by a microbenchmark | by a server | by nothing |"
+    yield "| --- | ---: | ---: | ---: | ---: | ---: | ---: |"
     parts = sorted({_part(name) for name in found.defined})
     for part in parts:
         names = [name for name in found.defined if _part(name) == part]
@@ -96,6 +96,7 @@ def _folders(found: Coverage) -> Iterator[str]:
             sum(any(one.startswith(FEATURE) for one in subjects) for subjects in by),
             sum(START in subjects for subjects in by),
             sum(any(one.startswith(OF_BENCHMARK) for one in subjects) for subjects in by),
+            sum(SERVER in subjects for subjects in by),
             sum(not subjects for subjects in by),
         )
         yield f"| {part} | " + " | ".join(f"{count:,}" for count in counts) + " |"

@@ -1,0 +1,97 @@
+"""Which functions of vLLM a server calls, in all its processes: `python server_calls.py ORDER RESULT`.
+
+Runs inside a build's interpreter. ORDER is a JSON object: `command` of vLLM that starts a server of `model` (a toy's folder) at `port` with
+`arguments`; `requests`, each a method, a path and a body (null: none); and `timeout` in seconds. The server starts in this process, as from
+a shell, its engine in a process that is forked from here. It gets the requests one after the other and is told to end. RESULT gets a line
+for each function (`module:Qual.name`) that a process calls for the first time, as it does so, and `fault: ...` for a request that was
+refused or not answered.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import signal
+import sys
+import threading
+import time
+from types import FrameType
+from typing import Any
+
+PAUSE = 0.2
+"""Seconds between two looks whether the server is there."""
+PATIENCE = 60.0
+"""Seconds for an answer."""
+REFUSED = 400
+"""The least status of an answer that is none."""
+
+
+def watch(result: int) -> None:
+    """From here on every function of vLLM that is called says so, in this process and in those that are forked from it."""
+    seen: set[tuple[str, str]] = set()
+
+    def called(frame: FrameType, event: str, argument: Any) -> None:
+        if event != "call":
+            return
+        module = frame.f_globals.get("__name__", "")
+        name = (module, frame.f_code.co_qualname)
+        if isinstance(module, str) and module.startswith("vllm") and name not in seen:
+            seen.add(name)
+            os.write(result, f"{module}:{name[1]}\n".encode())
+
+    threading.setprofile(called)
+    sys.setprofile(called)
+
+
+def ask(order: dict[str, Any], result: int) -> None:
+    """Waits for the server, sends it the requests, and has it end."""
+    port = order["port"]
+    ends = time.monotonic() + order["timeout"]
+    try:
+        while not answered(port, "GET", "/health", None)[0]:
+            if time.monotonic() > ends:
+                os.write(result, f"fault: it was not there after {order['timeout']:.0f} s\n".encode())
+                return
+            time.sleep(PAUSE)
+        for method, path, body in order["requests"]:
+            fine, how = answered(port, method, path, body)
+            if not fine:
+                os.write(result, f"fault: {method} {path}: {how}\n".encode())
+    finally:
+        os.kill(os.getpid(), signal.SIGTERM)
+
+
+def answered(port: int, method: str, path: str, body: Any) -> tuple[bool, str]:
+    """Whether a request was answered well, and how else."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
+    try:
+        data = None if body is None else json.dumps(body)
+        connection.request(method, path, data, {"Content-Type": "application/json"})
+        answer = connection.getresponse()
+        said = answer.read().decode(errors="replace")
+    except (OSError, http.client.HTTPException) as error:
+        return False, str(error)
+    finally:
+        connection.close()
+    return answer.status < REFUSED, " ".join(f"{answer.status} {said}".split())[:400]
+
+
+def main(argv: list[str]) -> int:
+    order_file, result_file = argv
+    with open(order_file) as file:
+        order = json.load(file)
+    os.environ["VLLM_WORKER_MULTIPROCESSING_METHOD"] = "fork"
+    result = os.open(result_file, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+    threading.Thread(target=ask, args=(order, result), daemon=True).start()
+    watch(result)
+    from vllm.entrypoints.cli.main import main as command
+
+    sys.argv = ["vllm", order["command"], order["model"], "--host", "127.0.0.1", "--port", str(order["port"]), *order["arguments"]]
+    command()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.path.pop(0)  # this script's folder: nothing there is to be imported by name
+    sys.exit(main(sys.argv[1:]))
