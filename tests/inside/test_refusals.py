@@ -24,6 +24,8 @@ NAMES = (
     "thinking_watermark",
     "pooling_cpu_token_ids",
     "pooling_device_round_trip",
+    "input_copies_pinned",
+    "sampler_writes_when_added",
 )
 PLATFORMS = ("cpu", "cuda", "xpu")
 

@@ -210,7 +210,7 @@ class Stream:
         import torch
         from vllm.v1.worker.gpu.sample.sampler import Sampler
 
-        from perfproof.bench.sampler_copy import build_sampler, request_states
+        from perfproof.bench.runner_v2 import build_sampler, request_states
 
         self.random = np.random.default_rng(seed)
         self.vocab, self.device = vocab, torch.device(device)
@@ -222,7 +222,7 @@ class Stream:
         self.seen: Counter = Counter()
 
     def add(self) -> None:
-        from perfproof.bench.sampler_copy import add_request
+        from perfproof.bench.runner_v2 import add_request
 
         parameters = draw_parameters(self.random, self.seen, self.vocab)
         draw = int(self.random.integers(0, 2**31))
@@ -398,7 +398,7 @@ def test_what_was_not_tested_is_copied_and_counted(keeps_flags: bool, marks: Mar
     sampler = stream.samplers[1]
     from vllm import SamplingParams
 
-    from perfproof.bench.sampler_copy import add_request
+    from perfproof.bench.runner_v2 import add_request
 
     slot = add_request(sampler, stream.states[1], "greedy", SamplingParams(temperature=0.0))
     stream.live = {slot: "greedy"}
@@ -499,7 +499,7 @@ def allowed_ids_lost(calls: int, rows: int = 64, vocab: int = 151_936) -> tuple[
     from vllm import SamplingParams
     from vllm.v1.worker.gpu.sample.sampler import Sampler
 
-    from perfproof.bench.sampler_copy import add_request, build_sampler, request_states
+    from perfproof.bench.runner_v2 import add_request, build_sampler, request_states
 
     device, random = torch.device("cuda"), np.random.default_rng(5)
     states = request_states(max_num_reqs=rows, vocab_size=vocab, device=device, num_speculative_steps=2)
@@ -621,7 +621,8 @@ def test_the_bytes_of_a_step_are_the_copy_or_none(keeps_flags: bool, rows: int, 
     import torch
     from vllm import SamplingParams
 
-    from perfproof.bench.sampler_copy import add_request, requested_bytes
+    from perfproof.bench.runner_v2 import add_request
+    from perfproof.bench.sampler_copy import requested_bytes
 
     vocab = 151_936
     stream = Stream(patched_class(keeps_flags=keeps_flags), 17, vocab=vocab, device="cuda")
@@ -630,9 +631,10 @@ def test_the_bytes_of_a_step_are_the_copy_or_none(keeps_flags: bool, rows: int, 
         slots = [add_request(sampler, states, f"r{i}", SamplingParams(temperature=0.0)) for i in range(rows)]
         states.apply_staged_writes()
         sampler.apply_staged_writes()
-    from perfproof.bench.sampler_copy import step_arguments
+    from perfproof.bench.adapter import accepted
+    from perfproof.bench.runner_v2 import step_arguments
 
-    arguments = step_arguments(slots, vocab_size=vocab, dtype=torch.bfloat16, device=stream.device, seed=1)
-    arguments.pop("idx_mapping")
+    given = step_arguments(slots, vocab_size=vocab, dtype=torch.bfloat16, device=stream.device, seed=1)
+    arguments = accepted(original_of(plain.APPLY), **given)
     asked = [requested_bytes(lambda s=sampler: s.apply_sampling_params(**arguments)) for sampler in stream.samplers]
     assert asked == [4 * rows * vocab, 0]

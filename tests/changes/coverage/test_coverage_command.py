@@ -18,7 +18,7 @@ from perfproof.tracking.released_scenario import named_build
 
 ROOT = PACKAGE.parents[1]
 PAGE = ROOT / "docs" / "coverage.md"
-NEEDS_A_GPU = {"sampler_copy"}
+NEEDS_A_GPU = {name for name in benches() if name == "sampler_copy" or "/v2_" in name}
 
 
 def test_every_benchmark_runs_once_as_released() -> None:

@@ -1,10 +1,10 @@
 """Which functions of vLLM a server calls, in all its processes: `python server_calls.py ORDER RESULT`.
 
-Runs inside a build's interpreter. ORDER is a JSON object: `command` of vLLM that starts a server of `model` (a toy's folder) at `port` with
-`arguments`; `requests`, each a method, a path and a body (null: none); and `timeout` in seconds. The server starts in this process, as from
-a shell, its engine in a process that is forked from here. It gets the requests one after the other and is told to end. RESULT gets a line
-for each function (`module:Qual.name`) that a process calls for the first time, as it does so, and `fault: ...` for a request that was
-refused or not answered.
+Runs inside a build's interpreter. ORDER is a JSON object: `model` (a toy's folder), `port` and `arguments` of the server, `requests`, each a
+method, a path and a body (null: none), and `timeout` in seconds. The server starts in this process, as from a shell, its engine in a
+process that is forked from here. It gets the requests one after the other and is told to end. RESULT gets a line for each function
+(`module:Qual.name`) that a process calls for the first time, as it does so, and `fault: ...` for a request that was refused or not
+answered.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 import http.client
 import json
 import os
+import runpy
 import signal
 import sys
 import threading
@@ -19,6 +20,7 @@ import time
 from types import FrameType
 from typing import Any
 
+SERVER = "vllm.entrypoints.openai.api_server"
 PAUSE = 0.2
 """Seconds between two looks whether the server is there."""
 PATIENCE = 60.0
@@ -85,10 +87,8 @@ def main(argv: list[str]) -> int:
     result = os.open(result_file, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
     threading.Thread(target=ask, args=(order, result), daemon=True).start()
     watch(result)
-    from vllm.entrypoints.cli.main import main as command
-
-    sys.argv = ["vllm", order["command"], order["model"], "--host", "127.0.0.1", "--port", str(order["port"]), *order["arguments"]]
-    command()
+    sys.argv = [SERVER, "--model", order["model"], "--host", "127.0.0.1", "--port", str(order["port"]), *order["arguments"]]
+    runpy.run_module(SERVER, run_name="__main__")
     return 0
 
 

@@ -59,7 +59,6 @@ def calls_of_server(build: ReadyBuild, builds: Path) -> tuple[frozenset[str], li
     try:
         order_file, result_file = scratch.folder / "order.json", scratch.folder / "result.txt"
         order = {
-            "command": "serve",
             "model": str(write_toy_model(MODEL, builds.resolve() / "models")),
             "port": free_port(),
             "arguments": list(SERVER),
