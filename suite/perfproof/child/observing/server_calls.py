@@ -1,7 +1,7 @@
 """Which functions of vLLM a server calls, in all its processes: `python server_calls.py ORDER RESULT`.
 
-Runs inside a build's interpreter. ORDER is a JSON object: `model` (a toy's folder), `port` and `arguments` of the server, `requests`, each a
-method, a path and a body (null: none), and `timeout` in seconds. The server starts in this process, as from a shell, its engine in a
+Runs inside a build's interpreter. ORDER is a JSON object: `model` (a toy's folder), `port` and `arguments` of the server, `requests`, each
+a method, a path and a body (null: none), and `timeout` in seconds. The server starts in this process, as from a shell, its engine in a
 process that is forked from here. It gets the requests one after the other and is told to end. RESULT gets a line for each function
 (`module:Qual.name`) that a process calls for the first time, as it does so, and `fault: ...` for a request that was refused or not
 answered.
