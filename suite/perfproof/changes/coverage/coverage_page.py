@@ -24,6 +24,12 @@ def sentences(found: Coverage) -> list[str]:
             f"of {found.changed.of:,} functions in vllm/v1 that differ from {found.since}, {_of(found.changed)} are called by some "
             f"scenario; {left:,} more differ in what is left out: {_parts(found.excluded)}"
         )
+        if beyond := sum(found.beyond.values()):
+            rest = found.changed.of - beyond
+            lines.append(
+                f"of the {len(found.changed.missing):,} of them that nothing calls, one CPU can't run {beyond:,}: {_parts(found.beyond)}; "
+                f"of the other {rest:,}, {100 * len(found.changed.called) / rest:.1f} % are called"
+            )
     lines.append(f"of {len(found.defined):,} functions in vllm/v1, {len(found.called):,} are called by some scenario")
     if found.large:
         more = ", ".join(f"{name} ({count})" for name, count in sorted(found.large.items()))
@@ -38,7 +44,9 @@ def document(found: Coverage, unseen: Sequence[str]) -> dict[str, Any]:
         "version": found.version,
         "steps": _share(found.steps),
         "since": found.since or None,
-        "changed": None if found.changed is None else {**_share(found.changed), "excluded": dict(found.excluded)},
+        "changed": None
+        if found.changed is None
+        else {**_share(found.changed), "excluded": dict(found.excluded), "beyond": dict(found.beyond)},
         "functions": len(found.defined),
         "called": {name: list(found.called[name]) for name in sorted(found.called)},
         "benchmarks": dict(sorted({**found.large, **found.partial}.items())),
