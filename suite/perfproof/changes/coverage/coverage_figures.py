@@ -74,8 +74,9 @@ class Coverage:
 
     `steps`: of the functions that the counted engine's steps call, those that some microbenchmark calls. `changed`: of the functions that
     differ from an earlier vLLM, those that anything calls, or None without one; `excluded` says of each part that is left out how many
-    functions differ there, `beyond` of what one CPU can't run how many of those that are missing. `defined` are all functions below `vllm/v1`, `called` maps each that is called to its subjects, `large` are
-    benchmarks that call too many to count, with how many. `partial` are the numbers of functions by benchmark.
+    functions differ there, `beyond` of what one CPU can't run how many of those that are missing. `defined` are all functions below
+    `vllm/v1`, `called` maps each that is called to its subjects, `large` are benchmarks that call too many to count, with how many.
+    `partial` are the numbers of functions by benchmark.
     """
 
     version: str
