@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import json
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -72,3 +73,20 @@ def test_a_benchmark_does_the_same_work_again_and_calls_what_it_says(name: str, 
     assert first == work(bench, parameters, monkeypatch)
     assert all(any(told["work"].values()) for told in first)
     assert [target for target in bench.EXERCISES if target not in called(bench.counted_round(parameters))] == []
+
+
+@pytest.mark.parametrize("shape", ["text", "reasoning", "tools"])
+def test_a_chat_that_streams_reads_as_it_was_said(shape: str) -> None:
+    """What a client puts together of the lines is the text of the tokens that the engine gave, thoughts and calls apart."""
+    from perfproof.bench.outputs import chat
+
+    ids = chat.answer(shape, 200, 3)
+    said = chat.marked_tokenizer().decode(ids)
+    got = chat.message(chat.chunks(shape, chat.outputs(ids, 16), chat.request(shape)))
+    if shape == "tools":
+        (call,) = got["tools"]
+        assert {**call, "arguments": json.loads(call["arguments"])} == json.loads(said.split("<tool_call>")[1].split("</tool_call>")[0])
+        assert got["content"] == got["reasoning"] == ""
+    else:
+        thoughts = f"<think>{got['reasoning']}</think>" if shape == "reasoning" else ""
+        assert thoughts + got["content"] == said

@@ -8,11 +8,13 @@ vLLM and torch are imported inside the functions.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import json
 import random
+import sys
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +57,19 @@ def look_at_models_here() -> None:
 
     if hasattr(registry, "_run_in_subprocess"):
         registry._run_in_subprocess = lambda work: work()
+
+
+@contextlib.contextmanager
+def kernels_looked_for() -> Iterator[None]:
+    """While vLLM looks through all modules for kernels to replace, llvmlite's library is no module: it has every attribute that is asked
+    for, and vLLM takes it for an object that holds a kernel."""
+    name = "llvmlite.binding.ffi"
+    kept = sys.modules.pop(name, None)
+    try:
+        yield
+    finally:
+        if kept is not None:
+            sys.modules[name] = kept
 
 
 def lasting_folder(name: str) -> str:

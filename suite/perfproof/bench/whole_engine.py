@@ -88,7 +88,8 @@ def llm_engine(kind: str = "plain") -> Any:
         absent(f"option {lacks[0]} of an engine")
     arguments = EngineArgs(model=model_folder(), **{name: value for name, value in wanted.items() if name in known})
     config = arguments.create_engine_config(UsageContext.LLM_CLASS)
-    made = LLMEngine(**accepted(LLMEngine.__init__, vllm_config=config, executor_class=Executor.get_class(config), log_stats=True))
+    with engine.kernels_looked_for():
+        made = LLMEngine(**accepted(LLMEngine.__init__, vllm_config=config, executor_class=Executor.get_class(config), log_stats=True))
     _stub(_runner_of(made))
     return made
 

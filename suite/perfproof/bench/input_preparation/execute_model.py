@@ -29,6 +29,7 @@ class Executing:
     def prepare(self) -> Round:
         parts = self.parts
         parts.restore()
+        parts.runner.execute_model_state = None
         parts.answered(parts.runner, PARTS, parts.step)
         scheduled = parts.scheduled
         parts.settle()

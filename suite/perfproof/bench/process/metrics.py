@@ -9,10 +9,7 @@ from perfproof.bench.whole_engine import Parts
 
 PARAMETERS = {"requests": 64, "ending": 8, "prompt_tokens": 64, "rounds": 40, "warmup_rounds": 4, "seed": 7}
 LEAST = {"ending": 0}
-EXERCISES = (
-    "vllm.v1.metrics.loggers:PrometheusStatLogger.record",
-    "vllm.v1.metrics.loggers:LoggingStatLogger.record",
-)
+EXERCISES = ("vllm.v1.metrics.loggers:PrometheusStatLogger.record",)
 TIMES = ("round_time",)
 WITNESSES = ()
 MEANS = "once a step in the process that serves HTTP, unless --disable-log-stats; it grows with requests and with those that end"

@@ -1,32 +1,42 @@
-"""The line of statistics that a server logs (`StatLoggerManager.log`)."""
+"""The line of statistics that a server logs: a step's are taken in, and the line is written (`LoggingStatLogger.record`, `log`)."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from perfproof.bench.adapter import find
 from perfproof.bench.rounds import Round, measure
 from perfproof.bench.whole_engine import Parts
 
-PARAMETERS = {"requests": 64, "prompt_tokens": 64, "rounds": 20, "warmup_rounds": 2, "seed": 7}
-EXERCISES = ("vllm.v1.metrics.loggers:LoggingStatLogger.log",)
+PARAMETERS = {"requests": 64, "prompt_tokens": 64, "of": "engine", "rounds": 20, "warmup_rounds": 2, "seed": 7}
+CHOICES = {"of": ("engine", "engines")}
+EXERCISES = ("vllm.v1.metrics.loggers:LoggingStatLogger.record", "vllm.v1.metrics.loggers:LoggingStatLogger.log")
 TIMES = ("round_time",)
 WITNESSES = ()
-MEANS = "once in ten seconds, in the process that serves HTTP"
+MEANS = "once in ten seconds, in the process that serves HTTP; the taking in, once a step"
 COUNT_AT = {"requests": 16}
 
 
 class Logging:
-    """A step of the engine; the round is what is logged of it."""
+    """Steps of the engine; the round is what is logged of one, as of one engine or of all together."""
 
     def __init__(self, parameters: dict[str, Any]) -> None:
         self.parts = Parts(parameters)
+        config = self.parts.engine.vllm_config
+        if parameters["of"] == "engines":
+            self.logger = find("vllm.v1.metrics.loggers:AggregatedLoggingStatLogger")(config, [0])
+        else:
+            self.logger = find("vllm.v1.metrics.loggers:LoggingStatLogger")(config, 0)
         self.lines = 0
 
     def prepare(self) -> Round:
-        self.parts.engine.step()
+        args, kwargs = self.parts.given(self.parts.engine.logger_manager, "record", self.parts.engine.step)
+        return lambda: self.log(args, {name: value for name, value in kwargs.items() if name != "engine_idx"})
+
+    def log(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        self.logger.record(*args, **kwargs, engine_idx=0)
+        self.logger.log()
         self.lines += 1
-        log: Round = self.parts.engine.logger_manager.log
-        return log
 
 
 def counted_round(parameters: dict[str, Any]) -> Round:

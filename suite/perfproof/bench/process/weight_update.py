@@ -37,6 +37,9 @@ class Updating:
             core.compute_weight_checksums()
         if hasattr(self.parts.worker.worker, "update_config"):
             engine.collective_rpc("update_config", args=({"load_config": {}},))
+        for call in ("reset_weights", "shutdown_weight_transfer_engine"):
+            if hasattr(self.parts.worker.worker, call):
+                engine.collective_rpc(call)
         engine.wake_up()
         self.updates += 1
 

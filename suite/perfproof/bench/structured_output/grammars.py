@@ -46,7 +46,7 @@ class Grammars:
         for one in self.requests.values():
             self.manager.grammar_init(one)
         for one in self.requests.values():
-            _await(one)
+            await_grammar(one)
 
     def asked(self, n: int) -> Any:
         """The parameters of the n-th request."""
@@ -68,7 +68,7 @@ class Grammars:
         return Request.from_engine_core_request(self.arrived(f"r{n}", self.asked(n)), None)
 
 
-def _await(request: Any) -> None:
+def await_grammar(request: Any) -> None:
     """Waits until the grammar of a request is compiled, which other threads do."""
     ends = time.monotonic() + PATIENCE
     while request.structured_output_request.grammar is None:

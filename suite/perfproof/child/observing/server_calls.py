@@ -1,10 +1,10 @@
 """Which functions of vLLM a server calls, in all its processes: `python server_calls.py ORDER RESULT`.
 
 Runs inside a build's interpreter. ORDER is a JSON object: `model` (a toy's folder), `port` and `arguments` of the server, `requests`, each
-a method, a path and a body (null: none), and `timeout` in seconds. The server starts in this process, as from a shell, its engine in a
-process that is forked from here. It gets the requests one after the other and is told to end. RESULT gets a line for each function
-(`module:Qual.name`) that a process calls for the first time, as it does so, and `fault: ...` for a request that was refused or not
-answered.
+a method, a path and a body (null: none), and `timeout` in seconds. The server starts in this process, as from a shell; its other processes
+are watched from their start, by a `sitecustomize` beside RESULT. It gets the requests one after the other and is told to end. RESULT gets a
+line for each function (`module:Qual.name`) that a process calls for the first time, as it does so, and `fault: ...` for a request that was
+refused or not answered.
 """
 
 from __future__ import annotations
@@ -29,8 +29,17 @@ REFUSED = 400
 """The least status of an answer that is none."""
 
 
-def watch(result: int) -> None:
-    """From here on every function of vLLM that is called says so, in this process and in those that are forked from it."""
+STARTS = """\
+import runpy
+
+runpy.run_path({here!r})["watch"]({result!r})
+"""
+"""What each Python runs when it starts."""
+
+
+def watch(file: str) -> int:
+    """From here on every function of vLLM that this process calls says so in a file; the file's descriptor."""
+    result = os.open(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
     seen: set[tuple[str, str]] = set()
 
     def called(frame: FrameType, event: str, argument: Any) -> None:
@@ -44,6 +53,15 @@ def watch(result: int) -> None:
 
     threading.setprofile(called)
     sys.setprofile(called)
+    return result
+
+
+def watch_others(file: str) -> None:
+    """Has every Python that is started from here do the same."""
+    folder = os.path.dirname(os.path.abspath(file))
+    with open(os.path.join(folder, "sitecustomize.py"), "w") as starts:
+        starts.write(STARTS.format(here=os.path.abspath(__file__), result=os.path.abspath(file)))
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (folder, os.environ.get("PYTHONPATH"))))
 
 
 def ask(order: dict[str, Any], result: int) -> None:
@@ -83,10 +101,9 @@ def main(argv: list[str]) -> int:
     order_file, result_file = argv
     with open(order_file) as file:
         order = json.load(file)
-    os.environ["VLLM_WORKER_MULTIPROCESSING_METHOD"] = "fork"
-    result = os.open(result_file, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+    watch_others(result_file)
+    result = watch(result_file)
     threading.Thread(target=ask, args=(order, result), daemon=True).start()
-    watch(result)
     sys.argv = [SERVER, "--model", order["model"], "--host", "127.0.0.1", "--port", str(order["port"]), *order["arguments"]]
     runpy.run_module(SERVER, run_name="__main__")
     return 0
