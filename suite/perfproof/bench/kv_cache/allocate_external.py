@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from perfproof.bench import engine_objects as engine
-from perfproof.bench.adapter import absent
+from perfproof.bench.kv_cache.arriving import Arriving
 from perfproof.bench.rounds import Round, measure
 
 PARAMETERS = {"requests": 16, "tokens": 2_048, "external": 1_536, "rounds": 30, "warmup_rounds": 3, "seed": 7}
@@ -16,33 +16,21 @@ MEANS = "once a request whose prefix a KV connector has, at its first step, in s
 COUNT_AT = {"requests": 4}
 
 
-class Allocating:
-    """Each round has requests of its own; those of the round before end."""
+class Allocating(Arriving):
+    """Requests of which the first tokens are elsewhere."""
 
     def __init__(self, parameters: dict[str, Any]) -> None:
-        self.parameters = parameters
         blocks = 4 * parameters["requests"] * (parameters["tokens"] // engine.BLOCK_SIZE + 2)
-        self.manager = engine.kv_cache_manager(engine.kv_cache_config(blocks))
-        self.there: list[Any] = []
-        self.made = self.allocated = 0
+        super().__init__(parameters, engine.kv_cache_manager(engine.kv_cache_config(blocks)))
 
     def prepare(self) -> Round:
-        for one in self.there:
-            self.manager.free(one)
-        self.there = []
-        for _ in range(self.parameters["requests"]):
-            self.made += 1
-            ids = engine.token_ids(self.parameters["tokens"], self.parameters["seed"] + self.made)
-            self.there.append(engine.request(f"r{self.made}", ids))
-        return self.allocate
+        self.arrive()
+        return self.admit
 
-    def allocate(self) -> None:
+    def admit(self) -> None:
         external = min(self.parameters["external"], self.parameters["tokens"] - 1)
         for one in self.there:
-            new = self.parameters["tokens"] - external
-            if self.manager.allocate_slots(one, new, num_external_computed_tokens=external) is None:
-                absent("room for such a prompt")
-            self.allocated += new
+            self.allocate(one, self.parameters["tokens"] - external, num_external_computed_tokens=external)
 
 
 def counted_round(parameters: dict[str, Any]) -> Round:

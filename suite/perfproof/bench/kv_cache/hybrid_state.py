@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from perfproof.bench import engine_objects as engine
-from perfproof.bench.adapter import absent
+from perfproof.bench.kv_cache.arriving import Arriving
 from perfproof.bench.rounds import Round, measure
 
 PARAMETERS = {"requests": 16, "tokens": 1_040, "rounds": 30, "warmup_rounds": 3, "seed": 7}
@@ -21,26 +21,17 @@ BLOCK = 64
 """Tokens of a state's block; prefixes are hashed in finer blocks."""
 
 
-class Admitting:
-    """Requests whose prompts are computed in one step; each round has its own, and those of the round before end."""
+class Admitting(Arriving):
+    """Requests whose prompts are computed in one step."""
 
     def __init__(self, parameters: dict[str, Any]) -> None:
-        self.parameters = parameters
         specs = [engine.full_attention(BLOCK), engine.state_space(BLOCK)]
         blocks = 4 * parameters["requests"] * (parameters["tokens"] // BLOCK + 2)
         fine = engine.BLOCK_SIZE
-        self.manager = engine.kv_cache_manager(engine.kv_cache_config(blocks, specs, fine), hash_block_size=fine)
-        self.there: list[Any] = []
-        self.made = self.allocated = 0
+        super().__init__(parameters, engine.kv_cache_manager(engine.kv_cache_config(blocks, specs, fine), hash_block_size=fine))
 
     def prepare(self) -> Round:
-        for one in self.there:
-            self.manager.free(one)
-        self.there = []
-        for _ in range(self.parameters["requests"]):
-            self.made += 1
-            ids = engine.token_ids(self.parameters["tokens"], self.parameters["seed"] + self.made)
-            self.there.append(engine.request(f"r{self.made}", ids))
+        self.arrive()
         return self.admit
 
     def admit(self) -> None:
@@ -49,11 +40,7 @@ class Admitting:
             begins()
         for one in self.there:
             self.manager.get_computed_blocks(one)
-            tokens = self.parameters["tokens"]
-            if self.manager.allocate_slots(one, tokens) is None:
-                absent("room for such a prompt")
-            one.num_computed_tokens = tokens
-            self.allocated += tokens
+            self.allocate(one, self.parameters["tokens"])
 
 
 def counted_round(parameters: dict[str, Any]) -> Round:

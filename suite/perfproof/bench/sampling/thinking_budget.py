@@ -6,7 +6,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from perfproof.bench.adapter import find
-from perfproof.bench.decoding_batch import Batch
+from perfproof.bench.decoding_batch import Changing
 from perfproof.bench.rounds import Round, measure
 
 PARAMETERS = {"requests": 32, "changed": 2, "budget": 16, "rounds": 40, "warmup_rounds": 4, "seed": 7}
@@ -21,33 +21,18 @@ MEANS = "once a step as soon as one request of the batch has a thinking budget, 
 START, END = 5, 6
 
 
-class Thinking(Batch):
-    """Requests in the middle of their thoughts; between two rounds the last are replaced by others."""
-
-    sampled = 0
+class Thinking(Changing):
+    """Requests in the middle of their thoughts."""
 
     def __init__(self, parameters: dict[str, Any]) -> None:
         find("vllm.v1.sample.thinking_budget_state:ThinkingBudgetStateHolder")
-        self.changed = min(parameters["changed"], parameters["requests"])
         reasoning = SimpleNamespace(reasoning_start_token_ids=[START], reasoning_end_token_ids=[END], natural_reasoning_end_token_ids=[END])
-        budget = parameters["budget"]
-        super().__init__(parameters, lambda n: {"temperature": 0.0, "thinking_token_budget": budget}, reasoning=reasoning)
+        super().__init__(parameters, lambda n: {"temperature": 0.0, "thinking_token_budget": parameters["budget"]}, reasoning)
 
     def request(self, n: int) -> Any:
         request = super().request(n)
         request.prompt_token_ids[-1] = START
         return request
-
-    def prepare(self) -> Round:
-        for n in range(self.count - self.changed, self.count):
-            self.batch.remove_request(f"r{n}")
-        for n in range(self.count - self.changed, self.count):
-            self.batch.add_request(self.request(n))
-        return self.step
-
-    def step(self) -> None:
-        self.batch.refresh_metadata()
-        self.sampled += len(self.sample().sampled_token_ids)
 
 
 def counted_round(parameters: dict[str, Any]) -> Round:
