@@ -34,7 +34,7 @@ ASKS: Mapping[str, Mapping[str, Any]] = {
     "penalties": {"presence_penalty": 0.5, "frequency_penalty": 0.1, "repetition_penalty": 1.1},
     "top_k_top_p": {"temperature": 0.6, "top_k": 20, "top_p": 0.95},
     "logit_bias": {"logit_bias": {5: 2.0, 9: -1.0}},
-    "min_tokens": {"min_tokens": 15, "stop_token_ids": [3, 4]},
+    "min_tokens": {"min_tokens": 500, "stop_token_ids": [3, 4]},
     "bad_words": {},
     "one_penalty": {},
 }
