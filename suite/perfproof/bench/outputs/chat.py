@@ -5,7 +5,6 @@ What streams is plain text, thoughts and text, or a call of a tool, a token at a
 
 from __future__ import annotations
 
-import asyncio
 import functools
 import json
 from collections.abc import AsyncIterator, Mapping
@@ -14,6 +13,7 @@ from typing import Any
 
 from perfproof.bench import engine_objects as engine
 from perfproof.bench.adapter import accepted, find
+from perfproof.bench.front_end import loop
 from perfproof.bench.texts import text, tokenizer
 
 MARKS = ("<think>", "</think>", "<tool_call>", "</tool_call>")
@@ -149,12 +149,6 @@ def chunks(shape: str, results: list[Any], asked: Any) -> list[str]:
 
 async def _all(stream: AsyncIterator[str]) -> list[str]:
     return [line async for line in stream]
-
-
-@functools.cache
-def loop() -> asyncio.AbstractEventLoop:
-    """The loop in which streams run, one for the process."""
-    return asyncio.new_event_loop()
 
 
 def message(lines: list[str]) -> dict[str, Any]:
