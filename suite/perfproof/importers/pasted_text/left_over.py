@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable, Sequence
 
 from perfproof.importers.pasted_text.cells import DIGITS, UNIT, is_digits
+from perfproof.importers.pasted_text.lines.text_lines import Line
 from perfproof.importers.pasted_text.sentences import METRIC
-from perfproof.importers.pasted_text.text_lines import Line
 from perfproof.model.base import numerals
 from perfproof.model.base.quantities import known, scale
 

@@ -24,6 +24,12 @@ _EVENT = re.compile(
 )
 
 
+_TOOK = re.compile(
+    rf"^(?P<name>[A-Za-z][^:="
+    rf"|;]{{2,80}}? (?:took"
+    rf"|takes)):? (?P<digits>{DIGITS})\s?(?P<unit>[A-Za-zµ]+)(?: and (?P<more>{DIGITS})\s?(?P<other>[A-Za-zµ]+))?(?: in total)?\.?$"
+)
+"""What servers say of their start: "Model loading took 27.5 GiB and 50.1 seconds"."""
 _EXPOSED = re.compile(
     rf"^(?P<name>[a-z]\w*:\w+|[a-z]\w*_(?:total|sum|count|seconds|bytes))(?P<labels>\{{[^{{}}]*\}})?\s+(?P<digits>{DIGITS})$"
 )
@@ -35,6 +41,9 @@ _COUNTED = re.compile(r"(?i)^(?:cycles?|inst|blocks?|warps?|threads?|registers?|
 
 def told(text: str) -> str:
     """A line of a tool as a name and its value; any other line as it is."""
+    if (found := _TOOK.match(text)) and known(found["unit"]) and (not found["other"] or known(found["other"])):
+        more = f", {found['more']} {found['other']}" if found["more"] else ""
+        return f"{found['name']}: {found['digits']} {found['unit']}{more}"
     if (found := _UNIT_FIRST.match(text)) and (known(found["unit"]) or _COUNTED.match(found["unit"])):
         return f"{found['name']}: {found['digits']} {found['unit']}"
     if found := _EXPOSED.match(text):
