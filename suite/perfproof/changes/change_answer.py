@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import shlex
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -14,7 +13,7 @@ from perfproof import store
 from perfproof.builds.install.ready_build import ReadyBuild
 from perfproof.changes.answer_budget import Began
 from perfproof.changes.call_coverage import NOT_TESTED, about_answers, borne_out, called, sentences
-from perfproof.changes.change_builds import Change
+from perfproof.changes.change_builds import Change, build_word, shown
 from perfproof.changes.change_notes import TIMES_NOT_TESTED, conclusion, measurable, uncounted
 from perfproof.changes.countable_functions import Watching
 from perfproof.changes.counting.host_count import HostCount
@@ -24,6 +23,7 @@ from perfproof.commands import record_verdicts
 from perfproof.model.installed import extras
 from perfproof.model.scenarios.plan import Plan
 from perfproof.model.scenarios.scenario import Profile
+from perfproof.model.verdicts.gate_decision import Ruling
 from perfproof.model.verdicts.judged import Judged
 from perfproof.report.extract.facts import AGAIN
 from perfproof.run.checks import vllm_tests
@@ -68,13 +68,15 @@ class Wanted:
 @dataclass(slots=True, kw_only=True)
 class Answer:
     """What is known of a change so far, and where the answer goes: `host` is its count, `notes` begin with the builds, and `missing` says
-    what was not measured for the budget. `files` are those that the change touches, in words."""
+    what was not measured for the budget. `files` are those that the change touches, in words; `offers` says how to find the lines behind
+    what regressed."""
 
     wanted: Wanted
     command: str
     console: Console
     files: str
     notes: Sequence[str]
+    offers: Callable[[Sequence[Ruling]], Iterable[str]]
     host: HostCount = field(default_factory=HostCount)
     missing: Sequence[str] = ()
 
@@ -141,7 +143,7 @@ class Answer:
             self.say(block)
         untested = bool(calls.untested(about)) and bool(about or self.wanted.scenarios is None)
         code, more = conclusion(decision, read.records, self.host, untested=untested, no_calls=not calls.ran and set(calls.idle) == only)
-        for line in [*ran, *more]:
+        for line in [*ran, *more, *self.offers(decision.rulings)]:
             self.say(line, style="bold yellow" if NOT_TESTED in line or TIMES_NOT_TESTED in line else "")
         self.say(f"{self.wanted.written}\nrecords: {results}; the same command goes on from there")
         return code
@@ -157,11 +159,10 @@ def command_of(change: Change, wanted: Wanted) -> str:
     """The command that measures this again, for anybody to type."""
     words = ["perfproof", "pr"]
     if change.diff is not None:
-        words += ["--diff", _shown(change.diff)]
+        words += ["--diff", shown(change.diff)]
     else:
-        words += ["--git", _shown(change.repo) if change.repo else "", "--ref", str(change.ref), "--base", str(change.base)]
-    build = change.build if "/" not in change.build else "path/to/python"
-    words += ["--build", build, "--profile", wanted.profile]
+        words += ["--git", shown(change.repo) if change.repo else "", "--ref", str(change.ref), "--base", str(change.base)]
+    words += ["--build", build_word(change), "--profile", wanted.profile]
     words += ["--seed", str(wanted.seed)] if wanted.seed else []
     words += ["--blocks", str(wanted.blocks)] if wanted.blocks else []
     words += ["--no-count"] if wanted.no_count else []
@@ -173,9 +174,3 @@ def command_of(change: Change, wanted: Wanted) -> str:
     elif wanted.scenarios is not None:
         words += ["--scenarios", *(f"scenarios/{path.name}" for path in wanted.scenarios)]
     return shlex.join([*words, "--results", AGAIN])
-
-
-def _shown(path: Path) -> str:
-    """A path relative to the working folder if it lies below it, else its name alone: the rest may name a home folder."""
-    whole, here = Path(os.path.abspath(path)), Path.cwd()
-    return str(whole.relative_to(here)) if whole.is_relative_to(here) and whole != here else whole.name
