@@ -8,8 +8,8 @@ from perfproof.bench.adapter import find
 from perfproof.bench.rounds import Round, measure
 from perfproof.bench.whole_engine import Parts
 
-PARAMETERS = {"requests": 64, "prompt_tokens": 64, "of": "engine", "rounds": 20, "warmup_rounds": 2, "seed": 7}
-CHOICES = {"of": ("engine", "engines")}
+PARAMETERS = {"requests": 64, "prompt_tokens": 64, "engines": "one", "rounds": 20, "warmup_rounds": 2, "seed": 7}
+CHOICES = {"engines": ("one", "all")}
 EXERCISES = ("vllm.v1.metrics.loggers:LoggingStatLogger.record", "vllm.v1.metrics.loggers:LoggingStatLogger.log")
 TIMES = ("round_time",)
 WITNESSES = ()
@@ -23,7 +23,7 @@ class Logging:
     def __init__(self, parameters: dict[str, Any]) -> None:
         self.parts = Parts(parameters)
         config = self.parts.engine.vllm_config
-        if parameters["of"] == "engines":
+        if parameters["engines"] == "all":
             self.logger = find("vllm.v1.metrics.loggers:AggregatedLoggingStatLogger")(config, [0])
         else:
             self.logger = find("vllm.v1.metrics.loggers:LoggingStatLogger")(config, 0)
