@@ -79,7 +79,7 @@ def _head(found: Coverage, build: str) -> Iterator[str]:
     yield "# Coverage of vLLM's host code\n"
     yield (
         "Which functions of vLLM's host code the scenarios call: every feature of the [counted engine](counting.md), its start included,\n"
-        "every [microbenchmark](hot-paths.md) and a server with a few requests ran once and were watched. The command writes this page:\n"
+        "every [microbenchmark](hot-paths.md) and a server from its start to its end, each once. The command writes this page:\n"
     )
     yield f"```sh\nperfproof coverage --build {build}{since} --page docs/coverage.md\n```\n"
     yield "\n".join(f"- {line}" for line in sentences(found)) + "\n"

@@ -16,15 +16,9 @@ from perfproof.run.trials.engine_counting import ENGINE, FOLDER, MODEL, environm
 
 FAULT = "fault: "
 """How a line begins that says what went wrong."""
-TEMPLATE = "{% for one in messages %}{{ one.content }} {% endfor %}"
-SERVER = ("--load-format=dummy", "--enforce-eager", "--max-model-len=512", "--max-num-seqs=16", f"--chat-template={TEMPLATE}")
+SERVER = ("--load-format=dummy", "--enforce-eager", "--max-model-len=512", "--max-num-seqs=16")
 """The arguments of the server that is watched."""
-REQUESTS: tuple[tuple[str, str, Mapping[str, Any] | None], ...] = (
-    ("POST", "/v1/completions", {"prompt": "w300 w301", "max_tokens": 4}),
-    ("POST", "/v1/completions", {"prompt": "w300 w301", "max_tokens": 4, "stream": True, "logprobs": 1}),
-    ("POST", "/v1/chat/completions", {"messages": [{"role": "user", "content": "w300"}], "max_tokens": 4, "stream": True}),
-    ("GET", "/metrics", None),
-)
+REQUESTS: tuple[tuple[str, str, Mapping[str, Any] | None], ...] = (("GET", "/metrics", None),)
 """What it is asked."""
 UNTIL_READY = 300.0
 """Seconds for the server to be ready."""
@@ -54,7 +48,7 @@ def calls_at_start(build: ReadyBuild, features: Sequence[str], builds: Path) -> 
 
 
 def calls_of_server(build: ReadyBuild, builds: Path) -> tuple[frozenset[str], list[str]]:
-    """The functions that a server's processes call from its start to its end, with a few requests between, and faults in sentences."""
+    """The functions that a server's processes call from its start to its end, and faults in sentences."""
     scratch = Scratch(builds.resolve() / FOLDER / ".running", "server")
     try:
         order_file, result_file = scratch.folder / "order.json", scratch.folder / "result.txt"
