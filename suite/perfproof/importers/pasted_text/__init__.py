@@ -131,6 +131,7 @@ def _found(items: Sequence[Item], *, apart: bool = True) -> Found:
     data: list[Data] = [item for item in items if not isinstance(item, Setup)]
     around = iter(contexts([item if isinstance(item, Heading) else not isinstance(item, Sentence) for item in data]))
     by = numerals.convention([each for item in items if isinstance(item, Table) for row in item.rows for each in row])
+    said = next((one for item in items if isinstance(item, Sentence | Heading) and (one := both(item.text))), "")
     sides, caption, remark = _Sides(), "", ""
     unit = next((one for item in items if isinstance(item, Sentence | Heading) and (one := captions.unit_of_all(item.text))), "")
     for place, item in enumerate(data):
@@ -150,7 +151,7 @@ def _found(items: Sequence[Item], *, apart: bool = True) -> Found:
         elif isinstance(item, Structure):
             found.add(_structure(item, sides, context, place))
         elif isinstance(item, Named):
-            found.add(_named(item, context, place))
+            found.add(_named(item, context, place, said))
         elif lm_eval_tables.is_scores(item):
             context = sides.of_scores(context)
             found.add(lm_eval_tables.read(item, context, context.side, by))
@@ -162,14 +163,14 @@ def _found(items: Sequence[Item], *, apart: bool = True) -> Found:
         for each in found.readings
     ]
     found.readings = [_without_its_unit(reading) for reading in found.readings]
-    found.order = next((one for item in items if isinstance(item, Sentence | Heading) and (one := both(item.text))), "")
+    found.order = said
     found.readings = [_in_unit(reading, unit) for reading in found.readings] if unit else found.readings
     return found
 
 
 def _metric_in_brackets(text: str) -> str:
     """The metric that a line in brackets says all numbers are, "(mean TTFT over 3 runs)"."""
-    found = re.fullmatch(r"[(\[](.{3,60})[)\]]\.?", text.strip())
+    found = re.fullmatch(r"[(\[](.{3,60})[)\]]\.?", text.strip()) or re.match(r"(?:This is|These are) (?:the )?(.{3,80})", text.strip())
     match = sentences.METRIC.match(found[1]) if found else None
     return match["label"] if match else ""
 
@@ -296,11 +297,11 @@ def _inside(name: str) -> tuple[str, str]:
     return (side, rest) if dot and role(side) in ("baseline", "candidate") else ("", name)
 
 
-def _named(item: Named, context: Context, place: int) -> Found:
+def _named(item: Named, context: Context, place: int, order_of_all: str) -> Found:
     """The numbers of one line."""
     above = context.above
     own_names = dict.fromkeys(value.name for value in item.values if value.side in OF_TWO)
-    texts = (*own_names, context.caption, context.side, *reversed(context.section), *reversed(context.weak))
+    texts = (*own_names, context.caption, context.side, *reversed(context.section), *reversed(context.weak), order_of_all)
     order = next((sides for text in texts if (sides := in_order(text))), None)
     ran = {one: "" if order or not context.side else str(at) for at, one in enumerate(OF_TWO, 1)}
     said = next((sides for text in (context.side, *context.section, *context.weak) if (sides := arrowed(text))), ("before", "after"))

@@ -37,13 +37,16 @@ _MIXING = re.compile(
 )
 """Words with which a sentence that names the baseline may be of the other side, or of both."""
 RUN = re.compile(
-    r"(?i)(?:^|[\s,(_-]+)\(?(?:(?:run|trial|rep|repeat|repetition|attempt|pass|seed|round)\s*(?:no\.?|number|#|="
+    r"(?i)(?:^|[\s,(_-]+)\(?(?:(?:run|trial|rep|repeat|repetition|attempt|pass|seed|round|iteration|iter|it)\s*(?:no\.?|number|#|="
     r"|_)?\s*#?(?P<number>[0-9]{1,4})"
     r"(?:\s*(?:/|of)\s*[0-9]{1,4})?|(?P<ordinal>first|second|third|fourth|fifth|1st|2nd|3rd|[4-9]th) (?:run|trial|attempt"
     r"|time|repetition)|(?:lauf|durchlauf|essai|ejecución|corrida|prova|проход|запуск)\s*(?:n[o°]\.?|nr\.?"
     r"|#)?\s*(?P<foreign>[0-9]{1,4}))\)?\s*$"
     r"|(?:第\s?)(?P<counted>[0-9]{1,4}|[一二三四五六七八九十])\s?(?:次|回|轮|輪)(?:运行|运转|跑|测试|計測|測定)?\s*$"
 )
+FILE = re.compile(r"\S+\.(?:log|txt|jsonl?|out|csv)")
+LETTERED = re.compile(r"(?i)(?:config|configuration|setup|variant|arm|build|group|option|version|case|system)\s+[ab]")
+"""What two sides are called that have no names."""
 _MARK = re.compile(r"^(?P<mark>#{1,6})(?:\s+|(?=[A-Za-z]))(?P<text>.*?)\s*#*$")
 _BOLD = re.compile(r"^(?P<mark>\*\*|__)(?P<text>[^*]+)(?P=mark)\s*:?\s*$|^(?P<early>\*\*|__)(?P<colon>[^*]+):(?P=early)$")
 _BULLET = re.compile(r"^(?:[-*+•]|[0-9]{1,2}[.)])\s+(?P<text>.+)$")
@@ -141,6 +144,10 @@ def plain_heading(lines: Sequence[Line], at: int) -> tuple[Heading, int] | None:
     line = lines[at]
     text = bare(line.text)
     words = text.strip(":").split()
+    if re.search(rf"{DIGITS}\s?(?:{UNIT})?\s*(?:->|→|=>)", text):
+        return None
+    if len(words) == 1 and release(text.strip(":")) is not None:
+        return _heading(text, PLAIN, line), at + 1
     if line.text.startswith(("-", "=", "$", "|", "{", "}", "[")) or not words or not re.search(r"[^\W\d_]", text):
         return None
     if ": " in text and not SETUP.match(text):
@@ -268,6 +275,9 @@ def contexts(marks: Iterable[Heading | bool]) -> list[Context]:
     repeated = frozenset(text for text, count in Counter(texts).items() if count > 1)
     plain = any(role(mark.text) and not _sets(mark.text) for mark in marks if isinstance(mark, Heading))
     open_ = _Open(repeated=repeated, shared=_shared_rests(texts), adopted=_adopted(marks, repeated), settings=not plain)
+    lettered = {text for text in texts if LETTERED.fullmatch(text)}
+    open_.lettered = len(lettered) == 2 and not plain
+    open_.files = len({text for text in texts if FILE.fullmatch(text)}) == 2 and not plain
     open_.two = len({text.strip("`:*_ ") for text in texts if SETTING.match(text.upper())}) == 2
     found = []
     for mark in marks:
@@ -330,7 +340,7 @@ class _Open:
 
     def __init__(self, repeated: frozenset[str], shared: frozenset[str], adopted: frozenset[int], *, settings: bool) -> None:
         self._repeated, self._shared, self._adopted, self._settings = repeated, shared, adopted, settings
-        self.two = False
+        self.two = self.lettered = self.files = False
         self._side: Heading | None = None
         self._sections: list[Heading] = []
         self._run, self._read = "", False
@@ -374,6 +384,8 @@ class _Open:
         for side, rest in split(text):
             if rest.casefold() in self._shared and role(side):
                 return side, rest
+        if (self.lettered and LETTERED.fullmatch(text)) or (self.files and FILE.fullmatch(text)):
+            return text, ""
         if SETTING.match(text) and self.two:
             return text.strip("`:*_ "), ""
         return (text, "") if role(text) or release(text) is not None or commit(text) else ("", "")

@@ -21,9 +21,11 @@ _RATE = re.compile(rf"^(?P<name>[A-Za-z]{{1,10}}/s(?:ec)?)\s+(?P<digits>{DIGITS}
 """A rate before its number: "req/s 11.02"."""
 _TWO = re.compile(
     rf"^(?P<name>[^\W\d_][\w ().%-]{{1,30}}?)\s+(?P<rest>{DIGITS}\s?(?:{UNIT})?\s*(?:vs\.?|versus|/|->|→"
-    rf"|=>)\s*{DIGITS}\s?(?P<unit>{UNIT})(?:\s*\(.*\))?)$"
+    rf"|=>)\s*{DIGITS}\s?(?P<unit>{UNIT})?(?:\s*\(.*\))?)$"
 )
 """A name and two numbers, without a colon."""
+_GROUPED = re.compile(r"^(?P<digits>[1-9][0-9]{0,2}(?: [0-9]{3})+(?:[.,][0-9]+)?)\s?(?P<unit>[^\W\d_][\w/µ]*)?$")
+"""One number whose thousands are parted by blanks."""
 _CHANGING = re.compile(r"(?i)^(?:this|the|my|our) (?:pr|change|patch|commit)\s+(?:\w+s)\s+(?:up\s+)?(?=[^\W\d])")
 """What begins a sentence that ends as a line: "This PR regresses decode: 41 -> 44 ms"."""
 _VERB = re.compile(
@@ -123,7 +125,8 @@ def named_line(lines: Sequence[Line], at: int) -> tuple[Named, int] | None:
                 number=lines[at].number,
             ), at + 1
         two = _TWO.match(text)
-        if two and known(two["unit"]) and better_in(two["name"], two["unit"]) and not _SAID.search(two["name"]):
+        of_unit = two and (known(two["unit"]) and better_in(two["name"], two["unit"]) if two["unit"] else re.fullmatch(r"\w+", two["name"]))
+        if two and of_unit and not _SAID.search(two["name"]):
             found = two
         elif not plain or better_in(plain["name"], unit_of(plain["rest"]) or "") is None or better(plain["name"]) is None:
             return None
@@ -165,6 +168,8 @@ def values_of(name: str, rest: str) -> Iterator[Value]:
         one, other = next((sides for text in _INSIDE.findall(rest) if (sides := in_order(text))), OF_TWO)
         yield Value(name=name, digits=found.before, unit=found.first_unit, side=one)
         yield Value(name=name, digits=found.digits, unit=found.unit, side=other)
+    elif grouped := _GROUPED.match(rest):
+        yield Value(name=name, digits=grouped["digits"], unit=grouped["unit"] or "")
     elif runs := _listed(name, rest):
         yield from runs
     elif found.kind == "value" and not re.search(rf"[,;]\s+{DIGITS}\s*[A-Za-z(]", _INSIDE.sub("", rest)):

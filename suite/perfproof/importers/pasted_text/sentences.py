@@ -59,7 +59,7 @@ _OTHER = re.compile(
 )
 _DOUBT = re.compile(
     r"(?i)\b(?:rang\w+|var(?:y|ies|ied|ying)|between|could|would|might|should|may|expect\w*|not|target|goal|budget|revert\w*"
-    r"|roll\w* back|undo\w*|limit|up to|at least)\b|n't\b|\?"
+    r"|roll\w* back|undo\w*|limit|(?<!-)up to|at least)\b|n't\b|\?"
 )
 _BY = re.compile(r"(?i)\s*\bby (?:about |around |roughly |[~≈]\s?)?[0-9][0-9.,]*\s?(?:%|percent|x|×)(?!\w)")
 """How much something changed: a claim."""

@@ -24,6 +24,9 @@ from perfproof.model.scenarios.side_names import role
 
 MOST_ITEMS = 50_000
 FEW_WORDS = 4
+_SHOWN = re.compile(r"^\$\s*(?:cat|tail|head|grep|less)\b.*?\s(?P<file>[\w./-]+\.(?:log|txt|json|out|csv))$")
+_SET = re.compile(r"^\$\s*(?P<set>[A-Z][A-Z0-9]*_[A-Z0-9_]*=\S+)\s+\S")
+"""Commands that show a file, or that run with a variable: the headings of what they printed."""
 NEAR = 200
 """Lines above and below a command in which the others stand."""
 _CHECKOUT = re.compile(r"\bgit (?:checkout|switch) (?:-\w+ )?(?P<name>[\w./@^~-]+)")
@@ -90,6 +93,9 @@ def _command_of_side(lines: Sequence[Line], at: int) -> tuple[Heading, int] | No
     near = lines[max(0, at - NEAR) : at + NEAR]
     if (out := _CHECKOUT.search(text)) and sum(bool(_CHECKOUT.search(line.text)) for line in near) > 1:
         return Heading(text=out["name"], level=headings.BOLD, number=lines[at].number), at + 1
+    for way in (_SHOWN, _SET):
+        if (shown := way.search(text)) and len({one[1] for line in near if (one := way.search(line.text))}) > 1:
+            return Heading(text=shown[1], level=headings.BOLD, number=lines[at].number), at + 1
     found = _OF_SIDE.search(text)
     if not found or not _says_whose(found[1], near) or text.startswith("|") or headings.SETTING.match(text):
         return None

@@ -115,7 +115,7 @@ _EVALUATION = re.compile(
     r"(?:[\s,:_()-]+(?:strict|flexible|match|extract|score|acc|cot|em|exact|[0-9]+-?shots?|pass@[0-9]+|platinum|main|test|%))*[\s)]*$"
 )
 """The name of an evaluation, of which a higher score is better."""
-_OF_RATES = word_set("output input total prompt generation generated decode prefill request requests token tokens")
+_OF_RATES = word_set("e2e output input total prompt generation generated decode prefill request requests token tokens")
 """Words before a rate that alter nothing of its direction: "Output tok/s"."""
 _ROOM = re.compile(r"(?i)\bavailable\b.*\bkv[ _-]cache\b|\bkv[ _-]?cache (?:size|capacity|tokens|blocks)\b")
 """What is left for a cache: more of it serves more requests."""
@@ -169,7 +169,7 @@ def better_in(label: str, unit: str) -> Better | None:
     named = better(label) or better(f"{label} ({unit})" if unit else label)
     words = _read(label)[0]
     noun = _noun(words)
-    if named and noun and not _SAID.search(label) and _contradicts(noun[1], unit):
+    if named and noun and not _SAID.search(label) and _contradicts(noun[1], unit) and set(words) - _OF_RATES:
         return None
     if not named and unit and _ROOM.search(label):
         return "higher" if scale(unit)[0] == "bytes" or unit in ("tokens", "token", "tok", "blocks") else None

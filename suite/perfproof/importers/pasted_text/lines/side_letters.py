@@ -20,7 +20,7 @@ LONGEST = 7
 
 
 _DECLARED = re.compile(
-    r"(?i)\b(?P<name>[\w.+/-]+(?: [\w.+/-]+){0,3}?) (?:is|as|was) (?:the |our |my )?(?:baseline|reference|control)\b"
+    r"(?i)(?P<name>(?<![\w.])\w[\w.+/-]*(?: [\w.+/-]+){0,3}?)[\"'`]? (?:is|as|was) (?:the |our |my )?(?:baseline|reference|control)\b"
     r"|\b(?:the |our )?baseline (?:is|=|here is|run is"
     r"|was)\s*:?\s*(?:the )?[`\"']?(?P<late>[\w.+/-]+(?: [\w.+/-]+){0,3}?)[`\"']?(?=[.,;:)]|$)"
     r"|\b(?:compared (?:to|with)|relative to|against|over) (?:the |our )?(?P<last>[\w.+/-]+) baseline\b"
@@ -40,6 +40,8 @@ def declared(lines: Sequence[Line]) -> list[Line]:
 
 
 def _with_baseline(text: str, said: Sequence[str]) -> str:
+    if (first := re.match(r"[\w.+/-]+(?=,|\s{2,})", text)) and first[0].casefold() in said:
+        return f"{first[0]} (baseline){text[first.end() :]}"
     if not re.search(r"[|│\t]", text):
         plain = text.strip("#*_`: ").casefold()
         return f"{text.rstrip(':* ')} (baseline)" if plain in said else text

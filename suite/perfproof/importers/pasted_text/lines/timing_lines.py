@@ -6,6 +6,7 @@ import re
 
 from perfproof.importers.pasted_text.cells import DIGITS
 from perfproof.model.base.quantities import known
+from perfproof.model.scenarios.side_names import role
 
 _TIME = rf"{DIGITS}\s?(?:nsec|usec|msec|sec|ns|us|µs|μs|ms|s)"
 _SPREAD = rf"(?:\s?(?:±|\+-|\+/-)\s?{_TIME})?"
@@ -52,6 +53,8 @@ def told(text: str) -> str:
         unit, _, name = found["name"].partition(" ") if " " in found["name"] else (found["unit"] or "", "", found["name"])
         return f"{name}: {found['digits']} {unit}".strip()
     if found := _CHANGED.match(text):
+        if not role(found["one"]) or not role(found["other"]):
+            return f"{found['name']}: {found['before']} -> {found['after']}"
         return f"{found['name']}: {found['before']} ({found['one']}), {found['after']} ({found['other']})"
     if "per loop" in text:
         text = _LOOPS.sub(r"time per loop: \g<time> (best of \g<runs>)", text)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from perfproof.importers.pasted_text.headings import LETTERED
 from perfproof.importers.pasted_text.readings import ORDINALS
 from perfproof.model.scenarios.side_names import commit, implementation, leans, release, role, switched
 
@@ -73,8 +74,8 @@ def _doubt(sides: Sequence[str], base: str, both: Sequence[str]) -> str:
 
 
 def _set(name: str) -> bool:
-    """Whether a name is a variable and its value."""
-    return bool(re.fullmatch(r"[A-Z][A-Z0-9_]*=\S+", name))
+    """Whether a name is a variable and its value, a file, or a letter."""
+    return bool(re.fullmatch(r"[A-Z][A-Z0-9_]*=\S+|\S+\.(?:log|txt|json|out|csv)", name) or LETTERED.fullmatch(name))
 
 
 def _holds(name: str, base: str) -> bool:

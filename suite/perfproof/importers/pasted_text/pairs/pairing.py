@@ -44,6 +44,7 @@ _RUNS = re.compile(
     r"(?i)\(\s*(?:n\s*=\s*([0-9]{1,4})|(?:(?:mean|median|avg|average|best) of )?([0-9]{1,4}) (?:runs|reps|trials|repeats|launches))\s*\)"
 )
 """How many runs the name of a side says that its numbers are of."""
+_OWED = re.compile(r"(?i)\b(?:timeout|time-out|default|interval|deadline|threshold)s?$")
 _SETTING = re.compile(
     r"(?i)(?:--)?[a-z]+(?:[_-][a-z]+)*[_-](?:size|sizes|seqs|tokens|len|length|workers|threads|gpus|limit|streams|blocks"
     r"|batches|depth|level|port)"
@@ -58,7 +59,7 @@ def pair(found: Found) -> Paste:
     """The pairs of all sections, and what was left out."""
     by = numerals.convention([reading.digits for reading in found.readings])
     found.readings = _in_turn(found.readings, found.order)
-    settings = [each for each in found.readings if each.kind == "line" and _SETTING.fullmatch(each.label) and _is_set(each)]
+    settings = [each for each in found.readings if each.kind == "line" and _is_set(each)]
     found.readings = [each for each in found.readings if each not in settings]
     left = [f"{each.label}: no heading names its side" for each in found.readings if not each.side and each.kind != "block"]
     left += [f"{each.label}: a setting" for each in settings]
@@ -104,7 +105,10 @@ def pair(found: Found) -> Paste:
 
 def _is_set(reading: Reading) -> bool:
     """Whether a number may be a setting's: a whole one, without a unit and without a direction."""
-    return reading.digits.isdigit() and not reading.unit and not reading.named and better(reading.measure) is None
+    if _OWED.search(reading.label) and better(reading.measure, reading.unit or reading.named) is None:
+        return True
+    bare = reading.digits.isdigit() and not reading.unit and not reading.named and better(reading.measure) is None
+    return bare and bool(_SETTING.fullmatch(reading.label))
 
 
 def _in_turn(readings: Sequence[Reading], said: str) -> list[Reading]:
