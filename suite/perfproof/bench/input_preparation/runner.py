@@ -99,7 +99,8 @@ def _load_kernels() -> None:
     for name in ("import_kernels", "register_triton_kernel_overrides"):
         load = getattr(current_platform, name, None)  # a platform answers None to a name that its release lacks
         if load is not None:
-            load()
+            with engine.kernels_looked_for():
+                load()
 
 
 @functools.cache

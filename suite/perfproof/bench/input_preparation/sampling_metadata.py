@@ -15,7 +15,7 @@ SAMPLING: dict[str, dict[str, Any]] = {
     "penalties": {"temperature": 0.7, "presence_penalty": 1.5, "repetition_penalty": 1.1},
     "min_p": {"temperature": 0.7, "min_p": 0.05},
     "logit_bias": {"temperature": 0.0, "logit_bias": {9: 1.0, 11: -1.0}},
-    "min_tokens": {"temperature": 0.0, "min_tokens": 2_000, "stop_token_ids": [5]},
+    "min_tokens": {"temperature": 0.0, "min_tokens": 2_000, "max_tokens": 4_000, "stop_token_ids": [5]},
     "bad_words": {"temperature": 0.0},
 }
 CHOICES = {"sampling": ("greedy", "random", "penalties", "min_p", "logit_bias", "min_tokens", "bad_words")}

@@ -10,6 +10,7 @@ from typing import Any
 from perfproof.bench import engine_objects as engine
 from perfproof.bench.outputs import streams
 from perfproof.bench.rounds import Round, measure
+from perfproof.bench.texts import tokenizer
 
 PARAMETERS = {
     "requests": 32,
@@ -39,7 +40,7 @@ class Streaming:
         stop = [f"\n\n{n}:" for n in range(parameters["stop_strings"])]
         self.detokenizers = [
             kinds[parameters["detokenizer"]](
-                streams.tokenizer(), streams.core_request(f"r{n}", engine.token_ids(16, seed + n), {"stop": stop} if stop else {})
+                tokenizer(), streams.core_request(f"r{n}", engine.token_ids(16, seed + n), {"stop": stop} if stop else {})
             )
             for n in range(count)
         ]

@@ -8,6 +8,7 @@ from perfproof.bench import engine_objects as engine
 from perfproof.bench.adapter import find
 from perfproof.bench.outputs import streams
 from perfproof.bench.rounds import Round, measure
+from perfproof.bench.texts import tokenizer
 
 PARAMETERS = {"requests": 32, "logprobs": 5, "rounds": 40, "warmup_rounds": 4, "seed": 7}
 EXERCISES = ("vllm.v1.engine.logprobs:LogprobsProcessor.update_from_output",)
@@ -24,7 +25,7 @@ class Rows:
         made = find("vllm.v1.engine.logprobs:LogprobsProcessor").from_new_request
         self.processors = [
             made(
-                tokenizer=streams.tokenizer(),
+                tokenizer=tokenizer(),
                 request=streams.core_request(f"r{n}", engine.token_ids(16, parameters["seed"] + n), {"logprobs": parameters["logprobs"]}),
             )
             for n in range(parameters["requests"])

@@ -8,6 +8,7 @@ from perfproof.bench import engine_objects as engine
 from perfproof.bench.adapter import accepted, find
 from perfproof.bench.outputs import streams
 from perfproof.bench.rounds import Round, measure
+from perfproof.bench.texts import tokenizer
 
 PARAMETERS = {"requests": 128, "prompt_tokens": 128, "logprobs": 0, "outputs": "queued", "rounds": 40, "warmup_rounds": 4, "seed": 7}
 CHOICES = {"outputs": ("queued", "returned")}
@@ -27,7 +28,7 @@ class Answering:
 
         self.parameters = parameters
         self.statistics = IterationStats
-        self.processor = engine.output_processor(streams.tokenizer())
+        self.processor = engine.output_processor(tokenizer())
         queued = parameters["outputs"] == "queued"
         collector = find("vllm.v1.engine.output_processor:RequestOutputCollector") if queued else None
         sampling: dict[str, Any] = {"logprobs": parameters["logprobs"]} if parameters["logprobs"] else {}

@@ -1,48 +1,11 @@
-"""What the front end gets and keeps of requests that stream: a tokenizer, requests as it sends them, the engine core's outputs.
-
-The tokenizer is made here, byte-level as most models' are: 256 bytes and made-up words, some of them not ASCII. Nothing is read from
-a network.
-"""
+"""What the front end gets and keeps of requests that stream: requests as it sends them, the engine core's outputs."""
 
 from __future__ import annotations
 
-import functools
-import random
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from perfproof.bench import engine_objects as engine
-
-SPECIAL = ("<unk>", "<s>", "</s>")
-LETTERS = "etaoinshrdlucmfwypvbgk"
-ACCENTED = "éüøñ"
-
-
-@functools.cache
-def tokenizer(more_special: tuple[str, ...] = ()) -> Any:
-    """A fast tokenizer of `engine.VOCABULARY` tokens, with the special tokens `SPECIAL` and `more_special`."""
-    from tokenizers import Tokenizer, decoders, models, pre_tokenizers
-    from transformers import PreTrainedTokenizerFast
-
-    made = Tokenizer(models.BPE(vocab=_vocabulary(), merges=[]))
-    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    made.decoder = decoders.ByteLevel()
-    made.add_special_tokens([*SPECIAL, *more_special])
-    return PreTrainedTokenizerFast(tokenizer_object=made, unk_token=SPECIAL[0], bos_token=SPECIAL[1], eos_token=SPECIAL[2])
-
-
-def _vocabulary() -> dict[str, int]:
-    from tokenizers import pre_tokenizers
-
-    as_written = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
-    draw = random.Random(11)
-    tokens = dict.fromkeys([*SPECIAL, *sorted(pre_tokenizers.ByteLevel.alphabet())])
-    while len(tokens) < engine.VOCABULARY:
-        word = "".join(draw.choices(LETTERS, k=draw.randint(2, 8)))
-        if draw.random() < 0.05:
-            word += draw.choice(ACCENTED)
-        tokens[as_written.pre_tokenize_str(f" {word}" if draw.random() < 0.7 else word)[0][0]] = None
-    return {token: number for number, token in enumerate(tokens)}
 
 
 def core_request(request_id: str, prompt_token_ids: Sequence[int], sampling: Mapping[str, Any] | None = None) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from perfproof.bench.decoding_batch import Batch
+from perfproof.bench.decoding_batch import Changing
 from perfproof.bench.rounds import Round, measure
 
 PARAMETERS = {"requests": 32, "changed": 2, "rounds": 40, "warmup_rounds": 5, "seed": 7}
@@ -31,32 +31,11 @@ def mixed(n: int) -> dict[str, Any]:
     }
 
 
-class Changing(Batch):
-    """Between two rounds the last requests are replaced by others."""
-
-    sampled = 0
-
-    def __init__(self, parameters: dict[str, Any]) -> None:
-        self.changed = min(parameters["changed"], parameters["requests"])
-        super().__init__(parameters, mixed)
-
-    def prepare(self) -> Round:
-        for n in range(self.count - self.changed, self.count):
-            self.batch.remove_request(f"r{n}")
-        for n in range(self.count - self.changed, self.count):
-            self.batch.add_request(self.request(n))
-        return self.step
-
-    def step(self) -> None:
-        self.batch.refresh_metadata()
-        self.sampled += len(self.sample().sampled_token_ids)
-
-
 def counted_round(parameters: dict[str, Any]) -> Round:
-    return Changing(parameters).prepare()
+    return Changing(parameters, mixed).prepare()
 
 
 def test_logits_processors(benchmark: Any, parameters: dict[str, Any]) -> None:
     """A step of a batch that has changed."""
-    changing = Changing(parameters)
+    changing = Changing(parameters, mixed)
     measure(benchmark, parameters, changing.prepare, lambda: {"sampled": changing.sampled})

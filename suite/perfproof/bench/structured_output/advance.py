@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from perfproof.bench.outputs.streams import tokenizer
 from perfproof.bench.rounds import Round, measure
 from perfproof.bench.structured_output.grammars import Grammars
+from perfproof.bench.texts import tokenizer
 
 PARAMETERS = {"requests": 16, "rounds": 30, "warmup_rounds": 3, "seed": 7}
 EXERCISES = ("vllm.v1.structured_output.backend_xgrammar:XgrammarGrammar.accept_tokens",)

@@ -2,60 +2,73 @@
 
 from __future__ import annotations
 
-import functools
-import shutil
 import time
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from perfproof.bench import engine_objects as engine
-from perfproof.bench.outputs.streams import tokenizer
+from perfproof.bench.adapter import find
+from perfproof.bench.texts import tokenizer_folder
 
-SCHEMA: Mapping[str, Any] = {
-    "type": "object",
-    "properties": {"name": {"type": "string"}, "sizes": {"type": "array", "items": {"type": "integer"}}},
-    "required": ["name", "sizes"],
-}
 PATIENCE = 60.0
 """Seconds for a grammar to be compiled."""
 
 
-@functools.cache
-def tokenizer_folder() -> str:
-    """The tokenizer's files, and the model's configuration beside them, in a folder that stays as long as the process."""
-    folder = engine.lasting_folder("tokenizer")
-    tokenizer().save_pretrained(folder)
-    shutil.copy(Path(engine.model_folder(), "config.json"), folder)
-    return folder
+def grammar(kind: str, n: int) -> dict[str, Any]:
+    """What the n-th request is constrained to, as `StructuredOutputsParams` takes it; no two are the same but for the shape."""
+    schema = {
+        "type": "object",
+        "properties": {f"name{n}": {"type": "string"}, "sizes": {"type": "array", "items": {"type": "integer"}}},
+        "required": [f"name{n}", "sizes"],
+    }
+    return {
+        "json": {"json": schema},
+        "regex": {"regex": f"id{n}: ([a-z] ?){{8,16}}"},
+        "choice": {"choice": [f"yes{n}", f"no{n}", f"perhaps{n}"]},
+    }[kind]
 
 
 class Grammars:
     """`requests` requests, each with a grammar of its own, and the manager that knows them."""
 
     def __init__(self, parameters: Mapping[str, Any]) -> None:
-        from vllm import SamplingParams
-        from vllm.sampling_params import StructuredOutputsParams
-        from vllm.v1.request import Request
         from vllm.v1.structured_output import StructuredOutputManager
 
         model = {"tokenizer": tokenizer_folder(), "skip_tokenizer_init": False}
-        config = engine.vllm_config(max_num_seqs=parameters["requests"], max_model_len=1_024, model=model)
-        processor = engine.input_processor(max_model_len=1_024, model=model)
+        backend = parameters.get("backend", "xgrammar")
+        more = {"structured_outputs_config": find("vllm.config:StructuredOutputsConfig")(backend=backend)}
+        config = engine.vllm_config(max_num_seqs=parameters["requests"], max_model_len=1_024, model=model, **more)
+        self.kind, self.seed = parameters.get("grammar", "json"), parameters["seed"]
+        self.processor = engine.input_processor(max_model_len=1_024, model=model, **more)
         self.manager = StructuredOutputManager(config)
-        self.requests: dict[str, Any] = {}
-        for n in range(parameters["requests"]):
-            params = SamplingParams(temperature=0.0, max_tokens=64, structured_outputs=StructuredOutputsParams(json=dict(SCHEMA)))
-            prompt = {"type": "token", "prompt_token_ids": engine.token_ids(8, parameters["seed"] + n)}
-            core = processor.process_inputs(f"r{n}", prompt, params, supported_tasks=("generate",), arrival_time=0.0)
-            self.requests[f"r{n}"] = Request.from_engine_core_request(core, None)
+        self.made = 0
+        self.requests: dict[str, Any] = {f"r{n}": self.request(n) for n in range(parameters["requests"])}
         for one in self.requests.values():
             self.manager.grammar_init(one)
         for one in self.requests.values():
-            _await(one)
+            await_grammar(one)
+
+    def asked(self, n: int) -> Any:
+        """The parameters of the n-th request."""
+        from vllm import SamplingParams
+        from vllm.sampling_params import StructuredOutputsParams
+
+        return SamplingParams(temperature=0.0, max_tokens=64, structured_outputs=StructuredOutputsParams(**grammar(self.kind, n)))
+
+    def arrived(self, name: str, params: Any) -> Any:
+        """What the front end makes of a request."""
+        prompt = {"type": "token", "prompt_token_ids": engine.token_ids(8, self.seed)}
+        return self.processor.process_inputs(name, prompt, params, supported_tasks=("generate",), arrival_time=0.0)
+
+    def request(self, n: int) -> Any:
+        """The n-th request, as the engine has it; its grammar is not compiled."""
+        from vllm.v1.request import Request
+
+        self.made = n + 1
+        return Request.from_engine_core_request(self.arrived(f"r{n}", self.asked(n)), None)
 
 
-def _await(request: Any) -> None:
+def await_grammar(request: Any) -> None:
     """Waits until the grammar of a request is compiled, which other threads do."""
     ends = time.monotonic() + PATIENCE
     while request.structured_output_request.grammar is None:

@@ -1,9 +1,9 @@
 """`perfproof coverage`: everything runs once under the counter, and the command says what of vLLM's host code was called, by what.
 
-In order: the build is made; the features of the counted engine are counted and their engines are watched while they are made, unless that
-is known of this very vLLM; every microbenchmark that perfproof brings runs a round under the counter, all forked from one import; the
-functions that the build's sources define, and those that differ from an earlier vLLM, are read; the figures are printed. Nothing depends on
-times: the machine may be busy.
+In order: the build is made; the features of the counted engine are counted, their engines are watched while they are made, and a server is
+watched from its start to its end, unless that is known of this very vLLM; every microbenchmark that perfproof brings runs a round under
+the counter, all forked from one import; the functions that the build's sources define, and those that differ from an earlier vLLM, are
+read; the figures are printed. Nothing depends on times: the machine may be busy.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from perfproof.changes.coverage.vllm_functions import differing, functions_below
 from perfproof.changes.observed.call_table import CallTable, write_table
 from perfproof.changes.observed.observed_calls import (
     FEATURE,
+    SERVER,
     START,
     calls_in_count,
     calls_in_records,
@@ -45,7 +46,7 @@ from perfproof.model.scenarios.build import Build
 from perfproof.model.scenarios.plan import Block, Plan
 from perfproof.model.scenarios.scenario import Scenario
 from perfproof.run.trials.engine_counting import Wanted, count
-from perfproof.run.trials.engine_starts import calls_at_start
+from perfproof.run.trials.engine_starts import calls_at_start, calls_of_server
 from perfproof.runners import build_faults, opened
 from perfproof.tracking.released_scenario import NamedBuild, alone, named_build
 
@@ -131,10 +132,11 @@ def observed(request: CoverageRequest, build: ReadyBuild, say: Say) -> tuple[Cal
 
 
 def _of_engine(request: CoverageRequest, build: ReadyBuild, say: Say) -> tuple[dict[str, frozenset[str]], list[str]]:
-    """What the features call, and what making their engines does. What is known of this very vLLM is not looked at again, unless asked."""
+    """What the features call, what making their engines does, and what a server calls. What is known of this very vLLM is not looked at
+    again, unless asked."""
     features = {FEATURE + one.name: one for one in FEATURES if not one.positions}
     tables = [] if request.again else [table for table in tables_for(build, request.builds) if table[1]]
-    known = {subject: seen.functions for subject in (*features, START) if (seen := calls_of(tables, [subject])) is not None}
+    known = {subject: seen.functions for subject in (*features, START, SERVER) if (seen := calls_of(tables, [subject])) is not None}
     unseen = []
     if missing := {one.name: one.sizes[:1] for subject, one in features.items() if subject not in known}:
         counted = count([Wanted(build=build, cells=missing)], request.builds, say)[0]
@@ -143,6 +145,10 @@ def _of_engine(request: CoverageRequest, build: ReadyBuild, say: Say) -> tuple[d
     if START not in known:
         started, faults = calls_at_start(build, [one.name for one in features.values()], request.builds)
         known[START] = names_of_vllm(started)
+        unseen += [f"not observed: {fault}" for fault in faults]
+    if SERVER not in known:
+        called, faults = calls_of_server(build, request.builds)
+        known[SERVER] = names_of_vllm(called)
         unseen += [f"not observed: {fault}" for fault in faults]
     if not unseen:
         keep_calls(build, known, request.builds)

@@ -30,6 +30,24 @@ EXCLUDED: Mapping[str, str] = {
     "fault tolerance": r"vllm\.v1\.fault_tolerance[.:]",
 }
 """What is left out of the functions that differ between two releases: by name, a pattern for `module:Qual.name`."""
+BEYOND: Mapping[str, str] = {
+    "Triton kernels and what starts them": (
+        r".*(topk_topp_triton|flash_maxsim|mamba_utils:|ComputeSlotMappingKernel\.|KVBlockZeroer|_score_flash_shared_query)"
+    ),
+    "CUDA graphs": r".*(encoder_cudagraph|cudagraph_capture|preserve_serving_state)",
+    "a GPU's worker and its memory": (
+        r"vllm\.v1\.worker\.(workspace:|utils:request_memory|gpu_model_runner:GPUModelRunner\.load_model|gpu_worker:Worker\."
+        r"(_\w*sleep_parameters|_init_workspace_and_model_runner|_make_model_runner|init_device|compile_or_warm_up|determine_available))"
+    ),
+    "several engines, devices or front ends": (
+        r".*(DPLB|CoreEngineActorManager|_dp_nodes_master_first|dcp_dummy|sync_and_gather_intermediate|APIServerProcessManager|"
+        r"multiproc_executor|_shutdown_\w+_listeners|gpu_worker_sentinel)"
+    ),
+    "KV connectors": r".*(kv_xfer|remote_kv|_load_restores_replay_window)",
+    "the front end in Rust": r".*RustFrontend",
+    "models without kernels for a CPU": r".*(spec_decode\.(gemma4|step3p5)|diffusion_scheduler|is_ultraquant|CircularBuffer)",
+}
+"""What one CPU can't run, of the functions that differ and are called by nothing: by name, a pattern for `module:Qual.name`."""
 _STEP = re.compile(rf"vllm\.v1\.({'|'.join(STEP)})[.:]")
 
 
@@ -56,8 +74,9 @@ class Coverage:
 
     `steps`: of the functions that the counted engine's steps call, those that some microbenchmark calls. `changed`: of the functions that
     differ from an earlier vLLM, those that anything calls, or None without one; `excluded` says of each part that is left out how many
-    functions differ there. `defined` are all functions below `vllm/v1`, `called` maps each that is called to its subjects, `large` are
-    benchmarks that call too many to count, with how many. `partial` are the numbers of functions by benchmark.
+    functions differ there, `beyond` of what one CPU can't run how many of those that are missing. `defined` are all functions below
+    `vllm/v1`, `called` maps each that is called to its subjects, `large` are benchmarks that call too many to count, with how many.
+    `partial` are the numbers of functions by benchmark.
     """
 
     version: str
@@ -65,6 +84,7 @@ class Coverage:
     steps: Share
     changed: Share | None
     excluded: Mapping[str, int]
+    beyond: Mapping[str, int]
     defined: frozenset[str]
     called: Mapping[str, tuple[str, ...]]
     large: Mapping[str, int]
@@ -84,12 +104,14 @@ def covered(table: CallTable, defined: Iterable[str], *, changed: Iterable[str] 
     differ = frozenset(changed or ())
     parts = {name: part_of(name) for name in differ}
     counted = frozenset(name for name, part in parts.items() if not part)
+    beyond = [part_of(name, BEYOND) for name in counted - anyone]
     return Coverage(
         version=table.version,
         since=since,
         steps=_share(in_steps, in_parts),
         changed=_share(counted, anyone) if changed is not None else None,
         excluded={part: sum(one == part for one in parts.values()) for part in EXCLUDED},
+        beyond={part: count for part in BEYOND if (count := beyond.count(part))},
         defined=there,
         called={name: tuple(subject for subject, names in calls.items() if name in names) for name in anyone},
         large={subject.removeprefix(OF_BENCHMARK): count for subject, count in of_benchmarks.items() if subject not in small},
@@ -97,9 +119,9 @@ def covered(table: CallTable, defined: Iterable[str], *, changed: Iterable[str] 
     )
 
 
-def part_of(function: str) -> str:
-    """The excluded part that a function belongs to; "" for none."""
-    return next((part for part, pattern in EXCLUDED.items() if re.match(pattern, function)), "")
+def part_of(function: str, parts: Mapping[str, str] = EXCLUDED) -> str:
+    """The part that a function belongs to, the excluded ones unless others are given; "" for none."""
+    return next((part for part, pattern in parts.items() if re.match(pattern, function)), "")
 
 
 def _share(functions: frozenset[str], by: frozenset[str]) -> Share:

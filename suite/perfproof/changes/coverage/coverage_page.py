@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from perfproof.changes.coverage.coverage_figures import MOST, OF_BENCHMARK, STEP, Coverage, Share
-from perfproof.changes.observed.observed_calls import FEATURE, START
+from perfproof.changes.observed.observed_calls import FEATURE, SERVER, START
 
 SCHEMA = 1
 
@@ -24,6 +24,12 @@ def sentences(found: Coverage) -> list[str]:
             f"of {found.changed.of:,} functions in vllm/v1 that differ from {found.since}, {_of(found.changed)} are called by some "
             f"scenario; {left:,} more differ in what is left out: {_parts(found.excluded)}"
         )
+        if beyond := sum(found.beyond.values()):
+            rest = found.changed.of - beyond
+            lines.append(
+                f"of the {len(found.changed.missing):,} of them that nothing calls, one CPU can't run {beyond:,}: {_parts(found.beyond)}; "
+                f"of the other {rest:,}, {100 * len(found.changed.called) / rest:.1f} % are called"
+            )
     lines.append(f"of {len(found.defined):,} functions in vllm/v1, {len(found.called):,} are called by some scenario")
     if found.large:
         more = ", ".join(f"{name} ({count})" for name, count in sorted(found.large.items()))
@@ -38,7 +44,9 @@ def document(found: Coverage, unseen: Sequence[str]) -> dict[str, Any]:
         "version": found.version,
         "steps": _share(found.steps),
         "since": found.since or None,
-        "changed": None if found.changed is None else {**_share(found.changed), "excluded": dict(found.excluded)},
+        "changed": None
+        if found.changed is None
+        else {**_share(found.changed), "excluded": dict(found.excluded), "beyond": dict(found.beyond)},
         "functions": len(found.defined),
         "called": {name: list(found.called[name]) for name in sorted(found.called)},
         "benchmarks": dict(sorted({**found.large, **found.partial}.items())),
@@ -71,7 +79,7 @@ def _head(found: Coverage, build: str) -> Iterator[str]:
     yield "# Coverage of vLLM's host code\n"
     yield (
         "Which functions of vLLM's host code the scenarios call: every feature of the [counted engine](counting.md), its start included,\n"
-        "and every [microbenchmark](hot-paths.md) ran once and was watched. Servers are not. The command writes this page:\n"
+        "every [microbenchmark](hot-paths.md) and a server from its start to its end, each once. The command writes this page:\n"
     )
     yield f"```sh\nperfproof coverage --build {build}{since} --page docs/coverage.md\n```\n"
     yield "\n".join(f"- {line}" for line in sentences(found)) + "\n"
@@ -85,8 +93,8 @@ def _head(found: Coverage, build: str) -> Iterator[str]:
 def _folders(found: Coverage) -> Iterator[str]:
     """A row for each part of `vllm/v1`."""
     yield "## By folder\n"
-    yield "| vllm/v1 | functions | called by a feature's steps | at its engine's start | by a microbenchmark | by nothing |"
-    yield "| --- | ---: | ---: | ---: | ---: | ---: |"
+    yield "| vllm/v1 | functions | called by a feature's steps | at its engine's start | by a microbenchmark | by a server | by nothing |"
+    yield "| --- | ---: | ---: | ---: | ---: | ---: | ---: |"
     parts = sorted({_part(name) for name in found.defined})
     for part in parts:
         names = [name for name in found.defined if _part(name) == part]
@@ -96,6 +104,7 @@ def _folders(found: Coverage) -> Iterator[str]:
             sum(any(one.startswith(FEATURE) for one in subjects) for subjects in by),
             sum(START in subjects for subjects in by),
             sum(any(one.startswith(OF_BENCHMARK) for one in subjects) for subjects in by),
+            sum(SERVER in subjects for subjects in by),
             sum(not subjects for subjects in by),
         )
         yield f"| {part} | " + " | ".join(f"{count:,}" for count in counts) + " |"

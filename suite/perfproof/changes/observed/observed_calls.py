@@ -38,6 +38,8 @@ BENCHMARK = "benchmark"
 """The first word of the subject of one of perfproof's benchmarks."""
 START = "start of the engine"
 """The subject of what is called while an engine is made, before anything is counted: no scenario is chosen by it."""
+SERVER = "server"
+"""The subject of what a server's processes call, from its start to its end: no scenario is chosen by it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -25,8 +25,21 @@ from tests import toy
 
 DIFFS = PACKAGE.parents[1] / "scenarios" / "diffs"
 PARTS = [
+    ("arrival/process_inputs", {"requests": 2}, "arrival", "vllm.v1.engine.input_processor:InputProcessor.process_inputs"),
     ("scheduler/schedule_decode", {"requests": 16}, "schedule", "vllm.v1.core.sched.scheduler:Scheduler.schedule"),
     ("kv_cache/hash_request", {"tokens": 1_024}, "block_hash", "vllm.v1.core.kv_cache_utils:hash_block_tokens"),
+    ("input_preparation/condense", {"requests": 16, "leaving": 4}, "condense", "vllm.v1.worker.gpu_input_batch:InputBatch.condense"),
+    ("sampling/greedy", {"requests": 4}, "sampler", "vllm.v1.sample.sampler:Sampler.forward"),
+    ("outputs/detokenizer", {"requests": 4}, "detokenizer", "vllm.v1.engine.detokenizer:BaseIncrementalDetokenizer.get_next_output_text"),
+    (
+        "structured_output/apply_bitmask",
+        {"requests": 8, "structured": 4},
+        "bitmask",
+        "vllm.v1.structured_output.utils:apply_grammar_bitmask",
+    ),
+    ("features/image_hash", {"images": 1, "side": 64}, "image_hash", "vllm.multimodal.hasher:MultiModalHasher.hash_kwargs"),
+    ("speculation/ngram", {"requests": 8}, "ngram", "vllm.v1.spec_decode.ngram_proposer:NgramProposer.batch_propose"),
+    ("process/core_step", {"requests": 8}, "core_step", "vllm.v1.engine.core:EngineCore._attach_weight_version"),
 ]
 """A benchmark, its parameters, its diffs `slower_NAME.diff` and `same_NAME.diff`, and the function that they change."""
 

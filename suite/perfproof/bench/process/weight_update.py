@@ -1,0 +1,54 @@
+"""What a trainer has an engine do around new weights: requests make room, caches empty, it sleeps and wakes, weights are summed up."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from perfproof.bench.adapter import absent
+from perfproof.bench.rounds import Round, measure
+from perfproof.bench.whole_engine import Parts
+
+PARAMETERS = {"requests": 32, "prompt_tokens": 64, "rounds": 15, "warmup_rounds": 2, "seed": 7}
+EXERCISES = ("vllm.v1.engine.llm_engine:LLMEngine.sleep", "vllm.v1.engine.llm_engine:LLMEngine.wake_up")
+TIMES = ("round_time",)
+WITNESSES = ()
+MEANS = "once an update of weights while a model is trained, between two generations; on a CPU the weights stay where they are"
+COUNT_AT = {"requests": 8}
+
+
+class Updating:
+    """Requests decode; the round preempts them all, empties the caches, and has the engine sleep and wake."""
+
+    def __init__(self, parameters: dict[str, Any]) -> None:
+        self.parts = Parts(parameters)
+        if not hasattr(self.parts.engine, "sleep"):
+            absent("engine that sleeps")
+        self.updates = 0
+
+    def prepare(self) -> Round:
+        self.parts.steps(2)
+        return self.update
+
+    def update(self) -> None:
+        engine, core = self.parts.engine, self.parts.core
+        self.parts.scheduler.reset_prefix_cache(reset_running_requests=True)
+        engine.sleep(1, **({"mode": "keep"} if hasattr(core, "pause_scheduler") else {}))
+        if hasattr(core, "compute_weight_checksums"):
+            core.compute_weight_checksums()
+        if hasattr(self.parts.worker.worker, "update_config"):
+            engine.collective_rpc("update_config", args=({"load_config": {}},))
+        for call in ("reset_weights", "shutdown_weight_transfer_engine"):
+            if hasattr(self.parts.worker.worker, call):
+                engine.collective_rpc(call)
+        engine.wake_up()
+        self.updates += 1
+
+
+def counted_round(parameters: dict[str, Any]) -> Round:
+    return Updating(parameters).prepare()
+
+
+def test_weight_update(benchmark: Any, parameters: dict[str, Any]) -> None:
+    """The engine's part of new weights."""
+    updating = Updating(parameters)
+    measure(benchmark, parameters, updating.prepare, lambda: {"updates": updating.updates})
