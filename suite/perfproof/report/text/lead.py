@@ -19,6 +19,7 @@ from perfproof.report.base.lead_model import Lead, LeadGroup, LeadLine, LeadRow
 from perfproof.report.base.page_model import Page, ScenarioView
 from perfproof.report.extract import facts
 from perfproof.report.text import answer_text
+from perfproof.report.text.exact_first import exact_first
 from perfproof.report.text.headline import MICRO, nouns
 
 MOST_ROWS = 10
@@ -187,7 +188,8 @@ def _result(page: Page, chosen: Sequence[tuple[ScenarioView, Judged]]) -> str:
             answer_text.HEADS[worst] if worst != Outcome.EQUIVALENT else answer_text.head(compared).partition(":")[0].partition(".")[0]
         )
     if speed:
-        parts.append(_told(*speed[0]) + _others([pair for pair in speed[1:] if pair[0].unpatched == speed[0][0].unpatched]))
+        alike = [pair for pair in speed[1:] if pair[0].unpatched == speed[0][0].unpatched]
+        parts.append((exact_first(speed[0][0]) or _told(*speed[0])) + _others(alike))
     return "; ".join(parts) or page.headline
 
 
