@@ -318,6 +318,5 @@ def test_what_of_a_change_benchmarks_call_is_said_either_way() -> None:
         "no counted benchmark calls never, which the change touches too: nothing is said of it",
         "b: no call of what the change touches (ids, never) was counted, so that this says nothing of the change",
     ]
-    assert (
-        list(counted_work.on_change(frozenset(), kept)) == list(counted_work.on_change(frozenset({"m:ids"}), {"a": [any_record()]})) == []
-    )
+    assert not list(counted_work.on_change(frozenset(), kept))
+    assert not list(counted_work.on_change(frozenset({"m:ids"}), {"a": [any_record()]}))

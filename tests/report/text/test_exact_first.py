@@ -32,7 +32,7 @@ def count(verdict: Any, effect: float, metric: str = WORK) -> Any:
         ([count("less", -0.164)], "queue: −16.4\u202f% Python instructions, exact (requests=64); times untestable: the machine was busy"),
         (
             [count("less", -0.5, "c_calls"), count("regressed", 0.02)],
-            "queue: +2.00\u202f% Python instructions, exact (requests=64; 2 of 2",
+            "queue: +2.0\u202f% Python instructions, exact (requests=64; 2 of 2",
         ),
         ([count("equivalent", -0.0004), count("less", -0.5, "c_calls")], "queue: −50.0\u202f% c calls, exact (2 of 2 counts changed)"),
         ([count("identical", 0.0)], "queue: nothing changed in 1 count, exact; times untestable: the machine was busy"),

@@ -10,8 +10,7 @@ def first_words(reason: str) -> str:
     """The first line of a reason. Where that announces lines that follow (the end of a log, what a command printed), the last of these,
     which mostly says what went wrong, takes the place of the announcement."""
     first, _, rest = reason.strip().partition("\n")
-    if not rest:
-        return first
     last = next((one.strip() for one in reversed(rest.splitlines()) if one.strip()), "")
-    head = first.rstrip(": ")
-    return f"{head.removesuffix(LOG)}: {last}" if first.rstrip().endswith(":") and last else head
+    head = first.rstrip(": ").removesuffix(LOG)
+    named = f"{LOG}, " in first  # the file is named, and the cause, where it is known, stands before it
+    return f"{head}: {last}" if first.endswith(":") and last and not named else head

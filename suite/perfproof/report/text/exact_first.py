@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from perfproof.model.scenarios.metrics import is_timed
 from perfproof.model.verdicts.judged import Judged, Outcome
 from perfproof.report.base import formatting
 from perfproof.report.base.page_model import ScenarioView
@@ -13,6 +12,8 @@ UNTESTED = "times untestable"
 """The words for a scenario whose counts have verdicts and whose times have none."""
 BUSY = "too noisy to measure on"
 """How the reason of a time ends that a busy machine spoilt."""
+MEASURED = ("time", "rate", "memory")
+"""The kinds of metrics that a busy machine spoils."""
 FIRST = ("python_instructions", "python_calls", "c_calls")
 """The counts that are named first."""
 
@@ -22,7 +23,7 @@ def exact_first(scenario: ScenarioView) -> str:
     "" where the scenario's times are tested, or where anything but a time is untestable. It is no verdict on a time."""
     spoilt = [row for row in formatting.deciding(scenario.rows) if row.verdict == Outcome.UNTESTABLE]
     known = [row for row in scenario.rows if row.exact and row.verdict not in (None, Outcome.UNTESTABLE)]
-    if scenario.outcome != Outcome.UNTESTABLE or not known or not all(is_timed(row.metric) for row in spoilt):
+    if scenario.outcome != Outcome.UNTESTABLE or not known or not all(row.kind in MEASURED for row in spoilt):
         return ""
     why = ": the machine was busy" if any(BUSY in row.reason for row in spoilt) else ""
     return f"{_counted(known)}; {UNTESTED}{why}"
