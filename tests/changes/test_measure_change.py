@@ -637,7 +637,7 @@ def test_tests_that_pass_are_told_in_the_pull_request(place: Place) -> None:
     place.pr("--tests", "test_it.py")
     text = (place.folder / "reports" / "pr.md").read_text()
     assert "vLLM's own tests: 1 pass on both arms" in text
-    assert f"--tests {place.folder.name}/test_it.py" in text
+    assert "--tests test_it.py" in text
 
 
 def test_workload_metrics_and_margins_are_kept_and_patches_dropped(place: Place) -> None:
