@@ -36,6 +36,7 @@ LONG = (
     "run/trials/test_engine_counting.py",
     "changes/counting/test_count_real.py",
     "changes/blame/test_blame_real.py",
+    "jobs/test_slurm_engine.py",
     "builds/install/test_wheel.py",
 )
 """Files that take more than half a minute, the longest first: what begins last must be short, or a worker waits for the other."""

@@ -23,10 +23,14 @@ OTHERWISE = {
     "child/micro.py": {"pytest"},  # a key of what the process says
     "child/probe.py": {"pytest"},  # a package
     "cli/judge_commands.py": {"accuracy"},  # a verb
+    "confirm/workloads.py": {"serve"},  # a word of vLLM's command
     "importers/pasted_text/tables/table_columns.py": {"command"},  # a column of hyperfine's
     "importers/result_files/formats/frameworks/hyperfine.py": {"command"},  # a key of its results
     "importers/result_files/formats/frameworks/pyperf.py": {"command"},  # a key of its results
     "importers/lm_eval/lm_eval_runs.py": {"engine"},  # a backend of lm_eval's
+    "jobs/emitted/buildkite.py": {"command"},  # a key of its steps
+    "jobs/emitted/github.py": {"command"},  # a key of a matrix
+    "jobs/job_list.py": {"command"},  # a key of a job
     "model/documents/policy_documents.py": {"accuracy", "equality"},  # families of a policy's rules
     "model/documents/scenario_documents.py": {"equality"},  # a key of an arm
     "model/records/count_tables.py": {"engine"},  # a key of a record's environment

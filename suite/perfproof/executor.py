@@ -26,7 +26,7 @@ from perfproof.builds.install.integrity import CHANGED
 from perfproof.builds.processes import temp_files
 from perfproof.model.base.errors import BadInput, CannotRun
 from perfproof.model.kinds import kind_of
-from perfproof.model.records.record import Record
+from perfproof.model.records.record import SPREAD, Record
 from perfproof.model.scenarios.plan import Block, Plan
 from perfproof.model.scenarios.scenario import Scenario
 from perfproof.model.verdicts.noise_floor import Floor
@@ -105,6 +105,7 @@ def conduct(
     enough: Enough = decided,
     seconds: Mapping[str, float] = NOTHING,
     count_anyhow: bool = False,
+    spread: bool = False,
 ) -> Conducted:
     """Runs the missing trials of the plan; every record is on disk before the next trial starts.
 
@@ -112,10 +113,10 @@ def conduct(
     kept with it. `alone` holds the machine while trials may run; `settle` waits for a quiet machine, or refuses. `budget` is minutes for
     everything, including waiting and builds: no block starts that would not end within it, and a trial that still runs then is ended.
     `clock` gives seconds; `enough` says when a scenario is done, by default by its looks; `seconds` are those that a block of a scenario is
-    expected to take, until one was measured. With `count_anyhow` a machine that is too busy for times runs the first blocks of the
-    scenarios that count work, for their counts. Trials that another run has made during the wait are not measured again. Raises `BadInput`
-    for records of another plan, `CannotRun` where another run holds the folder or the machine,
-    and where the budget was spent with nothing measured.
+    expected to take, until one was measured; `spread` says in each record that the plan's other blocks may run on other hosts. With
+    `count_anyhow` a machine that is too busy for times runs the first blocks of the scenarios that count work, for their counts. Trials
+    that another run has made during the wait are not measured again. Raises `BadInput` for records of another plan, `CannotRun` where
+    another run holds the folder or the machine, and where the budget was spent with nothing measured.
     """
     began, tell = clock(), progress.tell
     choose_gpus(plan.scenarios, tell)
@@ -155,7 +156,7 @@ def conduct(
                             enough=enough,
                             expected=seconds,
                         )
-                        _measure(trials, results, folder, rules, ran)
+                        _measure(trials, results, folder, rules, ran, spread)
                         skipped = [*refused, *trials.skipped()]
             except Spent as over:
                 if not any(stand.kept.values()):
@@ -174,13 +175,14 @@ def _for_counts(plan: Plan, busy: MachineBusy, *, asked: bool) -> Plan:
     return dataclasses.replace(plan, blocks=blocks)
 
 
-def _measure(trials: _Trials, results: Path, folder: Held, rules: Rules, ran: list[Record]) -> None:
-    """Runs the trials and adds them to `ran`; each is on disk before the next starts. Raises `CannotRun` where the folder accepts no more
-    files or is gone, and where a build has changed."""
+def _measure(trials: _Trials, results: Path, folder: Held, rules: Rules, ran: list[Record], spread: bool) -> None:
+    """Runs the trials and adds them to `ran`, marked if they are `spread`; each is on disk before the next starts. Raises `CannotRun`
+    where the folder accepts no more files or is gone, and where a build has changed."""
     untimed = {one.name for one in trials.plan.scenarios if kind_of(one.workload).untimed}
     for trial in trials.run():
         kept = trials.stand.kept[trial.scenario]
         record = ruled(paired(trial, latest([*kept, trial])), NOISE_ALLOWED if trial.scenario in untimed else rules)
+        record = dataclasses.replace(record, environment={**record.environment, SPREAD: True}) if spread else record
         folder.check()
         _check_runner(record, kept, results)
         store.append(results, record, after=bool(kept))

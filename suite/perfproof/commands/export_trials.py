@@ -17,7 +17,7 @@ from perfproof.model.base.errors import EXIT_PASS, BadInput
 from perfproof.model.base.name_lists import few
 from perfproof.model.base.untrusted import line
 from perfproof.model.records.record import Record
-from perfproof.model.scenarios.group_names import own_name
+from perfproof.model.scenarios.group_names import is_of_all_hosts, own_name
 from perfproof.model.verdicts.judged import Judged
 
 
@@ -30,7 +30,7 @@ def export(results: Path, *, form: str, out: Path | None, scenarios: Collection[
     read = store.read(results)
     if not read.records:
         raise nothing_left(results, read, None)
-    records = kept_apart(read.records)
+    records = [record for record in kept_apart(read.records) if not is_of_all_hosts(record.scenario)]
     wanted = _wanted(results, records, scenarios, arms)
     trials, notes = exports.counted(wanted)
     for note in (*read.warnings, *notes):

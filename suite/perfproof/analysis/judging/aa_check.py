@@ -109,6 +109,7 @@ def floors_of(scenario: Scenario, records: Sequence[Record], checked: Mapping[st
             reason=one.reason,
             when=when,
             records=folder,
+            host=str(latest(records)[-1].environment.get("host") or ""),
         )
         for name, one in checked.items()
     ]

@@ -12,6 +12,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from perfproof.analysis.hosts.host_trust import hosts_of
+from perfproof.analysis.hosts.host_verdicts import Hosts, OverHosts, judge_over_hosts, without
 from perfproof.analysis.judging import answer_judges, host_counts, secondary_metrics
 from perfproof.analysis.stats import alpha_spending, number_format
 from perfproof.analysis.stats.alpha_spending import Spending
@@ -20,7 +22,7 @@ from perfproof.analysis.trials import mean_median_check, model_runners
 from perfproof.analysis.trials.paired_trials import latest, minutes_per_block, paired, spoilt, whole_blocks
 from perfproof.analysis.trials.trial_groups import kept_apart
 from perfproof.analysis.verdicts import exact_counts, explain, exploratory, verdict
-from perfproof.analysis.verdicts.calibration import Trust, trusted
+from perfproof.analysis.verdicts.calibration import Trust
 from perfproof.analysis.verdicts.verdict import Verdict
 from perfproof.model.base.errors import BadInput
 from perfproof.model.documents.decode import scenario_of
@@ -29,7 +31,7 @@ from perfproof.model.records.record import Record
 from perfproof.model.scenarios.metrics import Better, Metric, is_count, is_timed, metric
 from perfproof.model.scenarios.scenario import Arm, MetricChoice, Scenario
 from perfproof.model.verdicts.judged import SUGGESTS, Judged, Outcome, Uncounted
-from perfproof.model.verdicts.noise_floor import Floor, machine_fingerprint, workload_digests
+from perfproof.model.verdicts.noise_floor import Floor, workload_digests
 
 SHARED_WARNING = "every arm kept one server for all blocks: launch-to-launch variance was not sampled, so the verdict is likely, not proved"
 
@@ -68,6 +70,7 @@ class _Case:
     trials: Sequence[Record]
     trust: Trust
     final: bool
+    hosts: Hosts
 
     @property
     def versus(self) -> _Versus:
@@ -111,9 +114,10 @@ def judge_scenario(name: str, records: Sequence[Record], *, final: bool = True, 
         judged = of_answers.judge(scenario, trials)
         return JudgedScenario(scenario=scenario, judged=judged, blocks=1, stop=of_answers.stop(scenario, trials, judged))
     own = workload_digests(scenario.definition, model_runners.seen(trials, scenario.baseline.name))
-    trust = trusted(floors, {machine_fingerprint(trial.environment) for trial in trials}, own)
+    hosts, trust = hosts_of(trials, floors, own)
     candidates = [
-        _judge_candidate(_Case(scenario=scenario, candidate=arm, trials=trials, trust=trust, final=final)) for arm in scenario.candidates
+        _judge_candidate(_Case(scenario=scenario, candidate=arm, trials=trials, trust=trust, final=final, hosts=hosts))
+        for arm in scenario.candidates
     ]
     primaries = [each for _, verdicts in candidates for each in verdicts]
     judged = tuple(row for rows, _ in candidates for row in rows)
@@ -199,7 +203,9 @@ def _unlisted(scenario: Scenario, trials: Sequence[Record]) -> tuple[Judged, ...
 def _judge_candidate(case: _Case) -> tuple[list[Judged], list[Verdict]]:
     """A line for each of the scenario's metrics, and the verdicts on the primary ones."""
     scenario, samples = case.scenario, paired(case.scenario, case.candidate, case.trials)
-    estimates, verdicts = _estimates(scenario, samples), _timed_verdicts(case, samples)
+    over = _over_hosts(case, samples)
+    samples |= {name: one.sample for name, one in over.items()}
+    estimates, verdicts = _estimates(scenario, samples), _timed_verdicts(case, samples, over)
     extra = _warnings(case.trials, case.candidate.name, scenario.baseline.name)
     effects = {name: float(sample.x.mean()) for name, sample in samples.items() if sample.n and mean_median_check.twin(name)}
     counted = {one.row.metric: one for one in host_counts.counted(scenario, case.candidate, case.trials)}
@@ -217,7 +223,8 @@ def _judge_candidate(case: _Case) -> tuple[list[Judged], list[Verdict]]:
             continue
         if choice.name not in verdicts:
             verdicts[choice.name] = _witness(row, sample)
-        rows.append(_line(case.versus, choice, row, sample, verdicts[choice.name], (*disagree, *extra) if is_timed(choice.name) else ()))
+        line = _line(case.versus, choice, row, sample, verdicts[choice.name], (*disagree, *extra) if is_timed(choice.name) else ())
+        rows.append(dataclasses.replace(line, blocks=over[choice.name].blocks) if choice.name in over else line)
     if case.final:
         rows = list(_with_uncounted(case, rows, samples))
     return [*rows, *(one.row for one in counted.values())], [verdicts[choice.name] for choice in scenario.primaries]
@@ -243,8 +250,10 @@ def _uncounted(sample: PairedSample) -> Uncounted:
     return Uncounted(baseline_value=before, candidate_value=after, blocks=sample.n, effect=effect, interval=estimate.interval)
 
 
-def _timed_verdicts(case: _Case, samples: Mapping[str, PairedSample]) -> dict[str, Verdict]:
-    """The primary timed metrics, through the sequential rule together."""
+def _timed_verdicts(case: _Case, samples: Mapping[str, PairedSample], over: Mapping[str, OverHosts]) -> dict[str, Verdict]:
+    """The primary timed metrics, through the sequential rule together, or `over` several hosts."""
+    if over:
+        return {name: _cautious(one.verdict, case.trials) for name, one in over.items()}
     timed = [choice for choice in case.scenario.primaries if is_timed(choice.name)]
     verdicts = verdict.judge_all(
         [samples[choice.name] for choice in timed],
@@ -257,6 +266,27 @@ def _timed_verdicts(case: _Case, samples: Mapping[str, PairedSample]) -> dict[st
         planned=kind_of(case.scenario.workload).planned,
     )
     return {choice.name: _cautious(one, case.trials) for choice, one in zip(timed, verdicts, strict=True)}
+
+
+def _over_hosts(case: _Case, samples: Mapping[str, PairedSample]) -> dict[str, OverHosts]:
+    """The verdicts on the primary timed metrics where several hosts measured the blocks: by the plan's looks where the hosts shared one
+    plan, else in one. None where one host did, or where no host can be trusted."""
+    if not case.hosts.several or (case.final and case.trust.distrust):
+        return {}
+    shared, spending, found = any(trial.spread for trial in case.trials), spending_of(case.scenario), dict[str, OverHosts]()
+    for choice in (choice for choice in case.scenario.primaries if is_timed(choice.name)):
+        sample = without(samples[choice.name], case.hosts)
+        found[choice.name] = judge_over_hosts(
+            sample,
+            spending if shared else alpha_spending.at_once(sample.n, spending),
+            case.hosts,
+            margin=choice.margin,
+            widening=case.trust.widening,
+            final=case.final,
+            minutes_per_block=minutes_per_block(case.trials),
+            planned=shared and kind_of(case.scenario.workload).planned,
+        )
+    return found
 
 
 def _estimates(scenario: Scenario, samples: Mapping[str, PairedSample]) -> dict[str, exploratory.Estimate]:

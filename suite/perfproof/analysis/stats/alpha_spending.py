@@ -87,6 +87,15 @@ def one_look(blocks: int, primaries: int = 1, candidates: int = 1) -> Spending:
     return Spending(looks=(Look(blocks=blocks, change=CHANGE_ERROR / family, equivalence=EQUIVALENCE_ERROR),), family=family)
 
 
+def at_once(blocks: int, planned: Spending) -> Spending:
+    """A single look at `blocks` blocks with the whole error, for the family of `planned`.
+
+    Source: `one_look`.
+    """
+    look = Look(blocks=blocks, change=CHANGE_ERROR / planned.family, equivalence=EQUIVALENCE_ERROR)
+    return Spending(looks=(look,), family=planned.family)
+
+
 def _family(primaries: int, candidates: int) -> int:
     if not 1 <= primaries <= MOST_PRIMARIES or candidates < 1:
         raise ValueError(f"1 to {MOST_PRIMARIES} primary metrics of at least one candidate, not {primaries} of {candidates}")

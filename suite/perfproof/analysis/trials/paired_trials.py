@@ -96,6 +96,14 @@ def counts(trial: Record) -> bool:
     )
 
 
+def spoilt_for(scenario: Scenario, trial: Record) -> bool:
+    """Whether a rule excluded a trial that this scenario needs: a busy machine spoils no counts, which are enough where no time decides.
+
+    Source: `invalidation.spoils_times_alone`.
+    """
+    return trial.status == "invalid" and (any(is_timed(choice.name) for choice in scenario.primaries) or not counts(trial))
+
+
 def unequal_blocks(trials: Sequence[Record], counted: Callable[[Record], bool] = fine) -> Mapping[int, str]:
     """Blocks whose arms did different work in trials that are `counted`, with the difference in words.
 

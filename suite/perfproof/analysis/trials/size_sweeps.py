@@ -56,9 +56,8 @@ def sweeps(arms: Sequence[str], records: Sequence[Record]) -> list[Sweep]:
     Trials that do not count (failed, invalid but for exact counts, of a block whose arms did unequal work) are in none. Source: `scaling`.
     """
     trials = latest(records)
-    timed, counted = (
-        [_Left.of(trial) for trial in trials if which(trial) and trial.block not in unequal_blocks(trials, which)] for which in WHICH
-    )
+    unequal = {which: unequal_blocks(trials, which) for which in WHICH}
+    timed, counted = ([_Left.of(trial) for trial in trials if which(trial) and trial.block not in unequal[which]] for which in WHICH)
     swept = ((base, parameter, sizes) for (base, parameter), sizes in _swept(counted).items() if len(sizes) > 1)
     found = (_sweep(base, parameter, sizes, arms, counted if _exact(base) else timed) for base, parameter, sizes in swept)
     return [sweep for sweep in found if sweep]

@@ -2,21 +2,25 @@
 
 A record says where it was measured (host, processor, cores, GPUs, driver), and its attestation says what ran. Records of a scenario that
 agree in all of this make one group. Those of another machine or a changed build make further groups, each judged by itself: a difference
-between two machines is never a candidate's. A missing fact is unknown, which is not a difference. A block whose arms ran on different
-machines is not complete in any group: its times are not comparable; its counts may be.
+between two machines is never a candidate's. Where one plan's blocks were spread over hosts as jobs, the hosts make one group, and where
+each host measured a plan of its own, one more group has all of them: the host is a factor there (`analysis.hosts`). A missing fact is
+unknown, which is not a difference. A block whose arms ran on different machines is not complete in any group: its times are not
+comparable; its counts may be.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
+from perfproof.analysis.trials import spread_blocks
 from perfproof.analysis.trials.invalidation import belied
 from perfproof.model.kinds import kind_in
 from perfproof.model.records.record import Attestation, Record
-from perfproof.model.scenarios.group_names import named
+from perfproof.model.scenarios.group_names import is_of_all_hosts, named, of_all_hosts
+from perfproof.model.scenarios.scenario import LEAST_BLOCKS
 
 Facts = Mapping[str, str]
 """The known facts of a trial's environment, by their names for people."""
@@ -71,8 +75,8 @@ def differing(one: Facts, other: Facts) -> list[str]:
     return [name for name, value in one.items() if other.get(name, value) != value]
 
 
-def grouped(records: Sequence[Record]) -> list[list[Record]]:
-    """The records of one scenario in groups that agree, in the order in which each begins.
+def grouped(records: Sequence[Record], *, over_hosts: bool = False) -> list[list[Record]]:
+    """The records of one scenario in groups that agree, in the order in which each begins; `over_hosts` only in GPUs and builds.
 
     A trial joins the group that was measured last before it, if they agree. A block whose arms would be split goes whole into a group that
     agrees with all of it; a block of two machines goes with its baseline. Source: none, bookkeeping.
@@ -80,8 +84,9 @@ def grouped(records: Sequence[Record]) -> list[list[Record]]:
     known: list[dict[str, str]] = []
     place: list[int] = []
     last = 0
+    facts_of = lasting_facts if over_hosts else _facts
     for record in records:
-        facts = _facts(record)
+        facts = facts_of(record)
         fitting = [number for number in (last, *reversed(range(len(known)))) if number < len(known) and not differing(known[number], facts)]
         if not fitting:
             known.append({})
@@ -90,7 +95,7 @@ def grouped(records: Sequence[Record]) -> list[list[Record]]:
         place.append(last)
     if len(known) > 1:
         for block in dict.fromkeys(record.block for record in records):
-            _kept_whole([at for at, record in enumerate(records) if record.block == block], records, place, known)
+            _kept_whole([at for at, record in enumerate(records) if record.block == block], records, place, known, facts_of)
     return [[record for record, at in zip(records, place, strict=True) if at == number] for number in dict.fromkeys(place)]
 
 
@@ -102,7 +107,22 @@ def _facts(record: Record) -> dict[str, str]:
     return facts
 
 
-def _kept_whole(block: Sequence[int], records: Sequence[Record], place: list[int], known: list[dict[str, str]]) -> None:
+def lasting_facts(record: Record) -> dict[str, str]:
+    """The facts in which the hosts of one group agree: the models of their GPUs, and the builds.
+
+    Source: none, what tells two builds and GPUs apart.
+    """
+    machine = machine_of(record.environment)
+    return {name: value for name, value in _facts(record).items() if name not in machine or name == "GPU"}
+
+
+def _kept_whole(
+    block: Sequence[int],
+    records: Sequence[Record],
+    place: list[int],
+    known: list[dict[str, str]],
+    facts_of: Callable[[Record], dict[str, str]],
+) -> None:
     """Puts the trials of a block (their numbers) into one group, unless a group has every arm already: then earlier split attempts go
     there, because the block was measured again."""
     arms: dict[int, set[str]] = {}
@@ -116,7 +136,7 @@ def _kept_whole(block: Sequence[int], records: Sequence[Record], place: list[int
     baseline = next(
         (last[name] for name, arm in records[block[0]].definition["arms"].items() if arm.get("baseline") and name in last), None
     )
-    known_facts = [_facts(records[at]) for at in last.values()]
+    known_facts = [facts_of(records[at]) for at in last.values()]
     if any(differing(one, other) for one, other in combinations(known_facts, 2)):
         goes = place[block[0] if baseline is None else baseline]
     else:
@@ -177,6 +197,7 @@ def _alike(memories: Sequence[float]) -> bool:
 def kept_apart(records: Sequence[Record]) -> list[Record]:
     """The records; where those of a scenario make several groups, each group has its own name and a warning that says what differs.
 
+    Of blocks that were jobs each is there once (`spread_blocks`). Hosts that measured plans of their own make a further group together.
     Answers of a block that was split between machines do not count: its trials become *invalid*, and so does a trial whose own telemetry
     contradicts it.
     Source: `grouped`, `parted`, `invalidation.belied`.
@@ -185,7 +206,10 @@ def kept_apart(records: Sequence[Record]) -> list[Record]:
     for record in records:
         of_name.setdefault(record.scenario, []).append(record)
     kept = {name: [record for group in _apart(own) for record in group] for name, own in of_name.items()}
-    if all(one is other for name, own in of_name.items() for one, other in zip(own, kept[name], strict=True)):
+    if all(
+        len(own) == len(kept[name]) and all(one is other for one, other in zip(own, kept[name], strict=True))
+        for name, own in of_name.items()
+    ):
         return list(records)
     return [record for own in kept.values() for record in own]
 
@@ -199,20 +223,48 @@ def _ruled(record: Record) -> Record:
 def _apart(own: Sequence[Record]) -> list[list[Record]]:
     if len({record.digest for record in own}) > 1:
         return [list(own)]  # different questions are refused, not split
-    groups = [_answerable(group) for group in grouped(own)]
+    if is_of_all_hosts(own[0].scenario):
+        return [list(own)]
+    spread = any(record.spread for record in own)
+    own = spread_blocks.counted_once(own) if spread else own
+    groups = [_answerable(group) for group in grouped(own, over_hosts=spread and not _asks_about_answers(own))]
     if len(groups) == 1:
         return groups
     names = [named(own[0].scenario, number, len(groups)) for number in range(1, len(groups) + 1)]
     words = _group_words(groups)
-    return [
+    apart = [
         [dataclasses.replace(record, scenario=names[at], warnings=(*record.warnings, _note(at, names, words))) for record in group]
         for at, group in enumerate(groups)
     ]
+    return apart if spread or _asks_about_answers(own) else [*apart, *_over_hosts(groups)]
+
+
+def _asks_about_answers(own: Sequence[Record]) -> bool:
+    """Whether these records are of answers, which another processor may give otherwise."""
+    kind = kind_in(own[0].definition)
+    return kind is not None and kind.of_answers
+
+
+def _over_hosts(groups: Sequence[list[Record]]) -> list[list[Record]]:
+    """All groups as one further group, blocks numbered on from host to host, where each is a host with a whole design, and they agree in
+    everything but the host and its kind."""
+    if any(len({record.block for record in group}) < LEAST_BLOCKS for group in groups):
+        return []
+    hosts = [{spread_blocks.host_of(record) for record in group} for group in groups]
+    if any(len(own) > 1 or spread_blocks.UNKNOWN in own for own in hosts) or len(set.union(*hosts)) < len(groups):
+        return []
+    every = [record for group in groups for record in group]
+    if len(grouped(every, over_hosts=True)) > 1:
+        return []
+    name, joined, before = of_all_hosts(every[0].scenario, len(groups)), list[Record](), 0
+    for group in groups:
+        joined += [dataclasses.replace(record, scenario=name, block=before + record.block) for record in group]
+        before = max(record.block for record in joined)
+    return [joined]
 
 
 def _answerable(group: list[Record]) -> list[Record]:
-    kind = kind_in(group[0].definition)
-    if kind is None or not kind.of_answers or not (torn := parted(group)):
+    if not _asks_about_answers(group) or not (torn := parted(group)):
         return group
     return [
         dataclasses.replace(record, status="invalid", reason=torn[record.block])

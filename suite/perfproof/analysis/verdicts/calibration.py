@@ -250,8 +250,10 @@ class Trust:
     widening: float = 1.0
 
 
-def trusted(floors: Sequence[Floor], machines: Collection[str], workloads: Collection[str]) -> Trust:
+def trusted(floors: Sequence[Floor], machines: Collection[str], workloads: Collection[str], hosts: Collection[str] = ()) -> Trust:
     """The trust in records of these machines (fingerprints) and workloads (digests), from the A/As of the primary metrics.
+
+    Of `hosts`, their own A/As count where there are any, else those of their kind of machine.
 
     `floors` come oldest first. A failure stands until an A/A of at least that size passes: as many blocks, or the long form. A widening
     stands until the next long form. Of several machines, one that failed is enough. Without an A/A there is no distrust.
@@ -259,7 +261,9 @@ def trusted(floors: Sequence[Floor], machines: Collection[str], workloads: Colle
     """
     failed: dict[tuple[str, str, str], Floor] = {}
     widened: dict[tuple[str, str, str], float] = {}
-    for floor in (floor for floor in floors if floor.primary and counts_for(floor, machines, workloads)):
+    fitting = [floor for floor in floors if floor.primary and counts_for(floor, machines, workloads)]
+    own = [floor for floor in fitting if floor.host in hosts]
+    for floor in own or fitting:
         key = floor.machine, floor.workload, floor.metric
         if not floor.passed:
             failed[key] = floor

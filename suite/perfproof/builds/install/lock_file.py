@@ -149,7 +149,7 @@ def _first_midnight(build: ReleaseBuild, interpreter: Path, installer: Installer
 
 def write_lock(build: ReleaseBuild, resolver: Resolver, lock: Path, torch: Source | None, dropped: Sequence[str]) -> None:
     """Resolves a release with its dependencies into `lock`, PyTorch from `torch` and without `dropped` packages. Raises `CannotRun`."""
-    needs = [f"{build.distribution}=={build.version}", *build.requirements]
+    needs = [build.need, *build.requirements]
     words: list[str | Path] = ["-c", build.constraints.path] if build.constraints else []
     overrides = lock.with_name(f".{lock.name}.overrides")
     if torch is not None:

@@ -56,7 +56,7 @@ def install(build: ReleaseBuild, folder: Path, installer: Installer, kept: Path 
             f"\n  what to do: {BROKEN.format(name=build.distribution)}"
         )
     if not has(packages, "vllm"):
-        write_vllm_metadata(packages, f"{build.version}+cpu")
+        write_vllm_metadata(packages, build.version if "+" in build.version else f"{build.version}+cpu")
     return interpreter
 
 
@@ -65,7 +65,7 @@ def _resolve(build: ReleaseBuild, folder: Path, interpreter: Path, installer: In
     scratch = folder / ".wheel.txt"
     resolver = Resolver(installer=installer, interpreter=interpreter, cutoff=lock_file.cutoff_of(build, interpreter, installer, scratch))
     with installer.step("wheel"):
-        if not resolver.resolve([f"{build.distribution}=={build.version}"], scratch, "--no-deps"):
+        if not resolver.resolve([build.need], scratch, "--no-deps"):
             if resolver.missing:
                 _refuse_unknown(build, resolver)
             raise CannotRun(installer.words("wheel", CHECK))

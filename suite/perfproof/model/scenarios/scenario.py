@@ -176,5 +176,5 @@ def _by_content(part: Mapping[str, Any]) -> dict[str, Any]:
 def _counted(build: dict[str, Any]) -> dict[str, Any]:
     """What identifies a build in a definition: for files and for git the hash of what they say, where there is one."""
     named = ["constraints"] if build.get("constraints_sha256") else []
-    named += ["diff", "git"] if build.get("sha256") else []
+    named += ["diff", "git", "wheel"] if build.get("sha256") else []
     return {key: value for key, value in build.items() if key not in named and value is not None}

@@ -22,7 +22,8 @@ class Floor:
     `machine` and `workload` are the digests of `machine_fingerprint` and `workload_digest`: a floor does not apply to another machine
     or workload. `sd` is the deviation over blocks of the log ratio, with its 95 % interval; `widening` stretches later
     intervals for the autocorrelation `rho`. `order_p` and `rho` are None in the short form. `primary` metrics decide whether the
-    machine is trusted. `records` is the folder of the A/A's records, relative to the results folder.
+    machine is trusted. `records` is the folder of the A/A's records, relative to the results folder. `host` tells hosts of one kind apart;
+    older floors have none.
     """
 
     schema: int
@@ -48,6 +49,7 @@ class Floor:
     reason: str
     when: str
     records: str
+    host: str = ""
 
 
 def machine_fingerprint(environment: Mapping[str, Any]) -> str:

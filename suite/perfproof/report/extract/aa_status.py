@@ -6,9 +6,10 @@ import dataclasses
 import shlex
 from collections.abc import Mapping, Sequence
 
+from perfproof.analysis.hosts.host_trust import hosts_of
 from perfproof.analysis.judging.design_power import design_power
 from perfproof.analysis.trials import model_runners
-from perfproof.analysis.verdicts.calibration import counts_for, trusted
+from perfproof.analysis.verdicts.calibration import counts_for
 from perfproof.model.base.errors import BadInput
 from perfproof.model.base.untrusted import line
 from perfproof.model.documents.decode import scenario_of
@@ -39,7 +40,7 @@ def of_scenario(name: str, records: Sequence[Record], floors: Sequence[Floor], r
     return TrustView(
         floors=tuple(_clean(floor) for floor in sorted(latest.values(), key=lambda floor: not floor.primary)),
         seen=tuple(formatting.sentence(sentence) for sentence in seen if "no noise floor" not in sentence),
-        distrust=formatting.sentence(trusted(floors, machines, workloads).distrust),
+        distrust=formatting.sentence(hosts_of(records, floors, workloads)[1].distrust),
         command="",
     )
 
