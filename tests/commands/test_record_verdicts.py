@@ -267,7 +267,7 @@ def test_a_direction_against_the_metrics_own_name_is_refused(
     assert f"{other} is better" in capsys.readouterr().err
     assert main(["judge", str(path), "--better", other, *more]) in (EXIT_PASS, EXIT_REGRESSED)
     if how == "file":
-        assert main(["judge", str(path), "--better", better, "--metric", "cost"]) in (EXIT_PASS, EXIT_REGRESSED)
+        assert main(["judge", str(path), "--better", better, "--metric", "points"]) in (EXIT_PASS, EXIT_REGRESSED)
 
 
 def test_a_unit_of_which_the_other_direction_is_mostly_better_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

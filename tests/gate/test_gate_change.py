@@ -179,6 +179,8 @@ def test_a_count_that_grows_fails_and_a_time_does_not(place: Place) -> None:
     assert "add a waiver" in place.told["todo"][0]
     effects = {one["metric"]: one["effect"] for one in place.told["rulings"]}
     assert effects == {"round_time": "report", "bytes_per_swap": "fail"}
+    blame = "perfproof blame swap_states --good path/to/python --bad path/to/python+my.diff --metric bytes_per_swap"
+    assert blame in place.notes
 
 
 def test_the_same_command_goes_on_and_another_policy_begins_anew(place: Place) -> None:

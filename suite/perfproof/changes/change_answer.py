@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -21,6 +21,7 @@ from perfproof.commands import record_verdicts
 from perfproof.model.installed import extras
 from perfproof.model.scenarios.plan import Plan
 from perfproof.model.scenarios.scenario import Profile
+from perfproof.model.verdicts.gate_decision import Ruling
 from perfproof.model.verdicts.judged import Judged
 
 
@@ -64,7 +65,7 @@ class Wanted:
 class Answer:
     """What is known of a change so far, and where the answer goes. `command` repeats it, and `goes_on` measures what is missing. `host` is
     its count, `notes` begin with the builds, and `missing` says what was not measured for the budget. `files` are those that the change
-    touches, in words."""
+    touches, in words; `offers` says how to find the lines behind what regressed."""
 
     wanted: Wanted
     command: str
@@ -72,6 +73,7 @@ class Answer:
     console: Console
     files: str
     notes: Sequence[str]
+    offers: Callable[[Sequence[Ruling]], Iterable[str]]
     host: HostCount = field(default_factory=HostCount)
     missing: Sequence[str] = ()
 
@@ -144,7 +146,7 @@ class Answer:
             self.say(block)
         untested = bool(calls.untested(about)) and bool(about or self.wanted.scenarios is None)
         code, more = conclusion(decision, read.records, self.host, untested=untested, no_calls=not calls.ran and set(calls.idle) == only)
-        for line in [*ran, *more]:
+        for line in [*ran, *more, *self.offers(decision.rulings)]:
             self.say(line, style="bold yellow" if NOT_TESTED in line or TIMES_NOT_TESTED in line else "")
         self.say(f"{self.wanted.written}\nrecords: {results}; the same command goes on from there")
         return code

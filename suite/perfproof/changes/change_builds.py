@@ -6,7 +6,8 @@ The documents of both builds are as a scenario file would hold them. A scenario 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+import os
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,10 @@ from perfproof.changes.countable_functions import Watching
 from perfproof.model.base.errors import BadInput
 from perfproof.model.documents.build_spec import EXPECTED, parse_build
 from perfproof.model.documents.decode import scenario_of
+from perfproof.model.scenarios.metrics import METRICS, base_name, metric
 from perfproof.model.scenarios.scenario import OverlayBuild, Scenario
+from perfproof.model.verdicts.gate_decision import Ruling
+from perfproof.model.verdicts.judged import Outcome
 from perfproof.runners import build_faults
 from perfproof.tracking.console import blame_offer
 
@@ -62,11 +66,38 @@ def builds_of(change: Change, scenario: Scenario) -> ChangeBuilds:
     return ChangeBuilds(docs=docs, overlay=build, paths=tuple(touched))
 
 
-def blame_note(change: Change, metric: str) -> str:
-    """How to find which of a change's functions and lines bring more of what vLLM's host does (`metric` with its case)."""
+def blame_notes(change: Change, more_work: str, rulings: Sequence[Ruling]) -> Iterator[str]:
+    """How to find which of a change's functions and lines bring what was found: more of the host's work (the metric with its case, or ""),
+    and the first time or count of a scenario that regressed."""
+    if more_work:
+        yield _blame_note(change, HOST, more_work)
+    found = (one for one in rulings if one.verdict is Outcome.REGRESSED and one.effect in ("fail", "warn") and _of_mixtures(one.metric))
+    if (worse := next(found, None)) is not None:
+        yield _blame_note(change, worse.scenario, worse.metric)
+
+
+def _blame_note(change: Change, scenario: str, name: str) -> str:
+    build = build_word(change)
     if change.diff is not None:
-        return blame_offer(HOST, change.build, f"{change.build}+{change.diff}", metric)
-    return blame_offer(HOST, str(change.base), str(change.ref), metric, clone=[str(change.repo), change.build, str(change.base)])
+        return blame_offer(scenario, build, f"{build}+{shown(change.diff)}", name)
+    clone = [shown(change.repo) if change.repo else "", build, str(change.base)]
+    return blame_offer(scenario, str(change.base), str(change.ref), name, clone=clone)
+
+
+def build_word(change: Change) -> str:
+    """The base as anybody may type it: an interpreter's path is the user's own."""
+    return change.build if "/" not in change.build else "path/to/python"
+
+
+def shown(path: Path) -> str:
+    """A path relative to the working folder if it lies below it, else its name alone: the rest may name a home folder."""
+    whole, here = Path(os.path.abspath(path)), Path.cwd()
+    return str(whole.relative_to(here)) if whole.is_relative_to(here) and whole != here else whole.name
+
+
+def _of_mixtures(name: str) -> bool:
+    """Whether mixtures of two builds can be compared in a metric: a time, or what a trial counts itself."""
+    return base_name(name) in METRICS and metric(name).kind in ("time", "rate", "witness")
 
 
 def where_it_left(change: Change) -> tuple[Change, list[str]]:

@@ -26,7 +26,7 @@ from perfproof.builds.prepare import prepare
 from perfproof.changes.answer_budget import AnswerBudget
 from perfproof.changes.call_coverage import earlier_records, idle_before
 from perfproof.changes.change_answer import Answer, Wanted
-from perfproof.changes.change_builds import Change, ChangeBuilds, blame_note, builds_of, counting, documents, rearmed, where_it_left
+from perfproof.changes.change_builds import Change, ChangeBuilds, blame_notes, builds_of, counting, documents, rearmed, where_it_left
 from perfproof.changes.change_notes import settled, tests_note, vllm_test_lines
 from perfproof.changes.countable_functions import Watching
 from perfproof.changes.counting.count_findings import Setting, cells_of
@@ -90,7 +90,15 @@ def contribute(
     builds = builds_of(since, scenarios[0])
     notes = [f"{builds.overlay.base.label} against {builds.overlay.label}", *behind]
     again, goes_on = (command_of(change, wanted, again=again) for again in (True, False))
-    answer = Answer(wanted=wanted, command=again, goes_on=goes_on, console=console, files=files(builds.paths), notes=notes)
+    answer = Answer(
+        wanted=wanted,
+        command=again,
+        goes_on=goes_on,
+        console=console,
+        files=files(builds.paths),
+        notes=notes,
+        offers=partial(blame_notes, since, ""),
+    )
     run = _Run(
         change=since,
         wanted=wanted,
@@ -168,7 +176,7 @@ class _Run:
         setting = Setting(builds=self.wanted.builds, margin=DEFAULT_POLICY.counts.smallest, say=self.answer.say, left=left)
         self.answer.host = self.count(base, changed, self.wanted.count_features, setting)
         host = self.answer.host
-        for sentence in [*host.sentences(), *([blame_note(self.change, host.more_work)] if host.more_work else [])]:
+        for sentence in [*host.sentences(), *blame_notes(self.change, host.more_work, ())]:
             self.answer.say(sentence)
 
     def _passes_tests(self, base: ReadyBuild, changed: ReadyBuild, results: Path) -> bool:

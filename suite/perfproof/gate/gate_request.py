@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from perfproof.changes.change_builds import Change
+from perfproof.changes.change_builds import Change, build_word
 from perfproof.gate.gate_outputs import Outputs
 from perfproof.model.scenarios.scenario import OverlayBuild, Profile
 from perfproof.model.verdicts.policy import Policy
@@ -44,8 +44,7 @@ class GateRequest:
     @property
     def build(self) -> str:
         """The name of the build for messages, without paths of this machine."""
-        named = self.change.build
-        return named if "/" not in named else "path/to/python"
+        return build_word(self.change)
 
     def folder(self, build: OverlayBuild, policy: Policy) -> str:
         """The name of the results folder of this change under this policy, so that an interrupted gate continues there."""

@@ -193,8 +193,6 @@ def words(scenario: Scenario, result: Bisected, repo: str | None = None) -> list
     final = {one.build.word: one for one in result.steps}
     elsewhere = [one for one in final.values() if one.answer in ("skipped", "undecided") and one not in result.open]
     lines += [f"elsewhere {one.build.word} was {one.answer}: {one.reason}" for one in elsewhere]
-    if is_timed(result.metric):
-        return lines
     return [
         *lines,
         blame_offer(scenario.name, result.last.word, result.first.word, result.metric, clone=[repo, "BUILD", "REF"] if repo else ()),

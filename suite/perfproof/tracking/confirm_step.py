@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from rich.console import Console
@@ -28,7 +29,7 @@ from perfproof.model.verdicts.judged import Judged, Outcome
 from perfproof.model.verdicts.noise_floor import machine_fingerprint
 from perfproof.planning import make_plan
 from perfproof.progress import RunProgress
-from perfproof.run.checks.resume import here
+from perfproof.run.checks.resume import Enough, decided, here
 from perfproof.run.host import environment
 from perfproof.run.host.preflight import Start
 from perfproof.tracking.released_scenario import ARM, NamedBuild, OpenRunners, against, alone, named_build
@@ -50,17 +51,25 @@ class Measuring:
     start: Start | None
 
 
-def paired(scenario: Scenario, measuring: Measuring, folder: str) -> JudgedScenario:
+def paired(
+    scenario: Scenario, measuring: Measuring, folder: str, *, enough: Enough = decided, budget: float | None = None
+) -> JudgedScenario:
     """Runs the missing trials of a scenario of two builds (`released_scenario.against`) in its own results folder, and judges it.
 
-    Raises the same errors as `conduct`.
+    `enough` and `budget` are those of `conduct`, which also raises the same errors.
     """
     plan, results, start = make_plan([scenario], measuring.seed), measuring.results / folder, measuring.start
     alone_, settle = (start.alone, start.settle) if start else (at_once, at_once)
     with RunProgress(measuring.console, sum(len(block.order) for block in plan.blocks)) as progress:
-        conduct(plan, results, lambda: measuring.runners(plan, results), progress, alone=alone_, settle=settle)
-    records, _ = here([record for record in store.read(results).records if record.scenario == scenario.name])
-    return judge_scenario(scenario.name, records, floors=store.read_floors(measuring.results))
+        opening = partial(measuring.runners, plan, results)
+        conduct(plan, results, opening, progress, alone=alone_, settle=settle, enough=enough, budget=budget)
+    return judge_scenario(scenario.name, records_of(scenario, results), floors=store.read_floors(measuring.results))
+
+
+def records_of(scenario: Scenario, results: Path) -> list[Record]:
+    """The trials of a scenario of two builds in its results folder, those of this machine."""
+    records, _ = here([record for record in store.records_in(results) if record.scenario == scenario.name])
+    return records
 
 
 def halfway(effect: float) -> float:

@@ -232,7 +232,8 @@ def _folded(series: Sequence[TrackSteps]) -> list[str]:
 
 
 def _show_steps(console: Console, steps: Iterable[Step], series: Series | None) -> None:
-    """Prints steps under the name of their series; of exact counts with how to find what is behind them."""
+    """Prints steps under the name of their series; of exact counts, and of times that were confirmed, with how to find what is behind
+    them."""
     for place, step in enumerate(steps):
         if series is not None and not place:
             console.print(Text(line(series.label), style="bold"), soft_wrap=True)
@@ -240,7 +241,8 @@ def _show_steps(console: Console, steps: Iterable[Step], series: Series | None) 
         confirmed = {None: "", True: ", confirmed", False: ", not confirmed"}[step.confirmed]
         console.print(Text.assemble((f"  {step.direction}", style), f" at {line(step.at)}{confirmed}: {line(step.reason)}"), soft_wrap=True)
         specs = [str(label).replace(" ", "==", 1) for label in (step.last, step.at)]
-        if series is not None and _counted(series.metric) and not step.acknowledged and all(map(_RELEASE.fullmatch, specs)):
+        sure = series is not None and (_counted(series.metric) or step.confirmed)
+        if series is not None and sure and not step.acknowledged and all(map(_RELEASE.fullmatch, specs)):
             say(console, f"    {blame_offer(series.scenario, specs[0], specs[1], series.metric)}")
 
 

@@ -105,20 +105,58 @@ def test_a_unit_brings_what_it_needs_from_its_file_and_from_others(difference: D
 
 
 def test_a_function_whose_parameters_changed_goes_with_those_that_call_it(tmp_path: Path) -> None:
-    """Either of the two alone would call with what the other does not take; a third that calls neither stays."""
+    """Either of the two alone would call with what the other does not take. One that calls neither stays, and so does one whose call is the
+    same in both builds."""
     texts = {
-        "good": "def low(a):\n    return a\n\n\ndef high():\n    return low(1)\n\n\ndef other():\n    return 3\n",
-        "bad": "def low(a, b):\n    return a + b\n\n\ndef high():\n    return low(1, 2)\n\n\ndef other():\n    return 4\n",
+        "good": "def low(a):\n    return a\n\n\ndef high():\n    return low(1)\n\n\ndef other():\n    low(*SAME)\n    return 3\n",
+        "bad": "def low(a, b):\n    return a + b\n\n\ndef high():\n    return low(1, 2)\n\n\ndef other():\n    low(*SAME)\n    return 4\n",
     }
     for name, text in texts.items():
         (tmp_path / name / "vllm").mkdir(parents=True)
         (tmp_path / name / "vllm" / "a.py").write_text(text)
     made = Difference(tmp_path / "good", tmp_path / "bad")
     made.tiers({"vllm.a:high": 1.0})
+    assert made.brought_along("back", "vllm/a.py:other") == []
     for unit, besides in (("vllm/a.py:low", "vllm/a.py:high"), ("vllm/a.py:high", "vllm/a.py:low")):
         mixture = made.mixture("back", frozenset([unit]))
         assert mixture.files["vllm/a.py"] == texts["good"].replace("return 3", "return 4")
         assert made.brought_along("back", unit) == [besides]
+
+
+def test_a_field_goes_with_those_that_make_its_class(tmp_path: Path) -> None:
+    """A constructor that is made of fields takes what they are: one of them alone, or the call alone, would not run. A class with a
+    constructor of its own takes nothing along."""
+    texts = {
+        "good": "@dataclass\nclass A:\n    one: int\n    two: int\n\n\n"
+        "def make():\n    return A(one=1, two=2)\n\n\ndef other():\n    return 3\n",
+        "bad": "@dataclass\nclass A:\n    one: int\n\n\ndef make():\n    return A(one=1)\n\n\ndef other():\n    return 4\n",
+    }
+    for name, text in texts.items():
+        (tmp_path / name / "vllm").mkdir(parents=True)
+        (tmp_path / name / "vllm" / "a.py").write_text(text)
+    made = Difference(tmp_path / "good", tmp_path / "bad")
+    made.tiers({"vllm.a:make": 1.0})
+    for unit, besides in (("vllm/a.py:A.two", "vllm/a.py:make"), ("vllm/a.py:make", "vllm/a.py:A.two")):
+        assert made.mixture("back", frozenset([unit])).files["vllm/a.py"] == texts["good"].replace("return 3", "return 4")
+        assert made.mixture("forth", frozenset([unit])).files["vllm/a.py"] == texts["bad"].replace("return 4", "return 3")
+        assert made.brought_along("back", unit) == [besides]
+
+
+def test_a_method_comes_along_only_where_it_is_newly_called(tmp_path: Path) -> None:
+    """What both builds call without the base having it in that file lies elsewhere; a method that only the other build calls is needed."""
+    texts = {
+        "good": "class A:\n    def run(self):\n        return self.own() + self.more()\n\n"
+        "    def own(self):\n        return 1\n\n    def more(self):\n        return 2\n",
+        "bad": "class A(B):\n    def run(self):\n        return self.own()\n",
+    }
+    for name, text in texts.items():
+        (tmp_path / name / "vllm").mkdir(parents=True)
+        (tmp_path / name / "vllm" / "a.py").write_text(text)
+    made = Difference(tmp_path / "good", tmp_path / "bad")
+    made.tiers({"vllm.a:A.run": 1.0})
+    text = made.mixture("back", frozenset(["vllm/a.py:A.run"])).files["vllm/a.py"] or ""
+    assert "def more" in text
+    assert "def own" not in text
 
 
 def test_the_good_build_takes_units_of_the_bad_one_in_the_same_way(difference: Difference) -> None:

@@ -79,6 +79,27 @@ def test_a_file_of_which_nothing_ran_is_narrowed_to_its_function(difference: Dif
     assert [difference.lines_of(hunk) for hunk in one.hunks] == [(9, 9)]
 
 
+def test_functions_of_a_file_that_act_alone_have_their_own_shares(tmp_path: Path) -> None:
+    """Nothing points at the file: of its functions each is named with what goes away with it."""
+    for name, (first, second) in (("good", (0, 0)), ("bad", (80, 20))):
+        (tmp_path / name / "vllm").mkdir(parents=True)
+        text = f"def first():\n    return {first}\n\n\ndef second():\n    return {second}\n\n\ndef third():\n    return {name!r}\n"
+        (tmp_path / name / "vllm" / "a.py").write_text(text)
+    difference = Difference(tmp_path / "good", tmp_path / "bad")
+
+    def ask(side: Side, units: Units) -> float | None:
+        text = (
+            difference.mixture(side, units).files.get("vllm/a.py")
+            or difference.text("bad" if side == "back" else "good", "vllm/a.py")
+            or ""
+        )
+        share = ("return 80" in text) * 0.8 + ("return 20" in text) * 0.2
+        return 1 - share if side == "back" else share
+
+    blamed = find(difference, {}, ask, lambda: 0, lambda _: None)
+    assert [(one.units, pytest.approx(one.share)) for one in blamed.guilty] == [(("vllm/a.py:first",), 0.8), (("vllm/a.py:second",), 0.2)]
+
+
 def test_a_search_that_is_ended_says_so_and_goes_on_with_what_it_has(difference: Difference) -> None:
     """However early it ends, nothing innocent is named."""
     _, whole = found(difference, {"vllm.a:work": 9.0})
@@ -86,3 +107,27 @@ def test_a_search_that_is_ended_says_so_and_goes_on_with_what_it_has(difference:
         blamed, _ = found(difference, {"vllm.a:work": 9.0}, most)
         assert not blamed.complete
         assert {unit for one in blamed.guilty for unit in one.units} <= {"vllm/a.py:work"}
+
+
+def test_a_unit_of_too_many_hunks_is_narrowed_as_far_as_the_trials_go(tmp_path: Path) -> None:
+    """Where the hunks that matter can't be named in so many trials, the diff back has the fewest that were seen to be enough."""
+    names = [f"one{number}" for number in range(24)]
+    good = "def work():\n" + "".join(f"    {name} = 1\n    kept_{name} = 2\n" for name in names)
+    bad = good.replace(" = 1\n", " = 10\n")
+    for name, text in (("good", good), ("bad", bad)):
+        (tmp_path / name / "vllm").mkdir(parents=True)
+        (tmp_path / name / "vllm" / "a.py").write_text(text)
+    difference, asked = Difference(tmp_path / "good", tmp_path / "bad"), 0
+
+    def ask(side: Side, units: Units) -> float | None:
+        nonlocal asked
+        asked += 1
+        text = difference.mixture(side, units).files.get("vllm/a.py") or (bad if side == "back" else good)
+        back = sum(f"    {name} = 1\n" in text for name in ("one3", "one11", "one20")) == 3
+        return float(back) if side == "back" else float(not back)
+
+    blamed = find(difference, {"vllm.a:work": 1.0}, ask, lambda: asked, lambda _: None, hunks=6)
+    (one,) = blamed.guilty
+    assert one.hunks == ()
+    assert {f"vllm/a.py:work@{number}" for number in (4, 12, 21)} <= blamed.back
+    assert len(blamed.back) < 24

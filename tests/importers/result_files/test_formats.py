@@ -17,6 +17,30 @@ FILES = Path(__file__).parent / "files"
 SHOWN = (
     ("vllm_serve_first.json", "vllm bench serve", 1, {"output_throughput": (2019.4585929847171, "tok/s"), "median_ttft": (None, "ms")}),
     ("vllm_serve_detailed.json", "vllm bench serve", 1, {"output_throughput": (1305.69, "tok/s"), "median_tpot": (1.43056, "ms")}),
+    (
+        "vllm_serve_0.19.0.json",
+        "vllm bench serve",
+        1,
+        {"output_throughput": (1204.4120058250674, "tok/s"), "median_ttft": (6.674314000065351, "ms")},
+    ),
+    (
+        "vllm_serve_0.28.0.json",
+        "vllm bench serve",
+        1,
+        {"output_throughput": (1169.9702635595386, "tok/s"), "median_ttft": (7.664355499855446, "ms")},
+    ),
+    (
+        "vllm_serve_0.29.0.json",
+        "vllm bench serve",
+        1,
+        {"output_throughput": (1241.9423050063294, "tok/s"), "median_ttft": (5.52960200002417, "ms")},
+    ),
+    (
+        "vllm_serve_0.31.0.json",
+        "vllm bench serve",
+        1,
+        {"output_throughput": (1137.5195759984422, "tok/s"), "median_ttft": (8.36935649977022, "ms")},
+    ),
     ("vllm_serve_lines.json", "vllm bench serve", 2, {"output_throughput": (2139.23, "tok/s")}),
     ("by_hand_vllm_serve_0.6.json", "vllm bench serve", 1, {"request_throughput": (7.843, "req/s"), "p99_itl": (240.5, "ms")}),
     (

@@ -272,6 +272,67 @@ def test_custom_entries_have_the_direction_of_their_name_or_none(tmp_path: Path)
         written(tmp_path, [*entries, entries[1]])
 
 
+# --- PyTorch's benchmark database -------------------------------------------------------------------------------
+
+
+def hud_row(name: str, values: list[Any], **more: Any) -> dict[str, Any]:
+    """A row as vLLM's benchmarks write it."""
+    args = {"model": "m", "max_concurrency": 4}
+    return {
+        "benchmark": {"name": "vLLM benchmark", "extra_info": {"args": args}},
+        "model": {"name": "m"},
+        "metric": {"name": name, "benchmark_values": values, "extra_info": {}},
+        **more,
+    }
+
+
+def test_rows_of_a_serving_run_are_its_latencies() -> None:
+    """Deviations within the run have no direction and are not judged."""
+    (run,) = read("pytorch_hud.json").runs
+    ways = {value.metric: (value.better, value.headline) for value in run.values}
+    assert (ways["median_ttft"], ways["std_itl"]) == (("lower", True), (None, False))
+    assert (run.asked["num_prompts"], run.asked["request_rate"]) == (8, "inf")
+
+
+def test_a_file_of_hud_rows_is_one_run_of_vllms_benchmark(tmp_path: Path) -> None:
+    """The batches of its one process are no trials: their median is taken; what was asked is compared."""
+    (run,) = written(tmp_path, [hud_row("latency", [2.0, 1.0, 9.0]), hud_row("mean_ttft_ms", [12.5])]).runs
+    assert values(run) == {"latency": 2.0, "mean_ttft": 12.5}
+    assert {value.metric: (value.unit, value.better) for value in run.values}["mean_ttft"] == ("ms", "lower")
+    assert (run.benchmark, run.asked["max_concurrency"], run.inside) == ("vLLM benchmark, m", 4, "3 values")
+
+
+@pytest.mark.parametrize(
+    ("rows", "told"),
+    [
+        ([hud_row("latency", [1.0]), hud_row("latency", [2.0])], "latency of vLLM benchmark, m is there twice"),
+        ([hud_row("latency", ["1.0"])], "expected a number, got a text"),
+        ([hud_row("", [1.0])], "name: expected a text"),
+        ([hud_row("latency", [])], "no benchmark in it has a value"),
+    ],
+)
+def test_hud_rows_that_cannot_be_compared_are_refused(rows: list[Any], told: str, tmp_path: Path) -> None:
+    """With what is wrong with them."""
+    with pytest.raises(BadInput, match=told):
+        written(tmp_path, rows)
+
+
+def test_exported_hud_rows_are_trials_of_one_arm(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`export --format pytorch-hud` and the reader: each value is a trial, with its metric's direction; two arms in a file are refused."""
+    asked = ["export", str(RESULTS), "--format", "pytorch-hud", "--scenario", "swap_states"]
+    assert main([*asked, "--out", str(tmp_path / "all.json")]) == EXIT_PASS
+    rows = json.loads((tmp_path / "all.json").read_text())
+    with pytest.raises(BadInput, match="write one arm a file"):
+        result_files.read(tmp_path / "all.json")
+    arm = rows[0]["benchmark"]["extra_info"]["arm"]
+    own = {row["metric"]["name"]: row["metric"] for row in rows if row["benchmark"]["extra_info"]["arm"] == arm}
+    assert main([*asked, "--arm", arm, "--out", str(tmp_path / "one.json")]) == EXIT_PASS
+    runs = result_files.read(tmp_path / "one.json").runs
+    for name, metric in own.items():
+        assert [found for run in runs if (found := values(run).get(name)) is not None] == [one for one in metric["benchmark_values"] if one]
+    assert all(value.better == own[value.metric]["extra_info"]["better"] for run in runs for value in run.values)
+
+
 # --- any of them, mistreated ------------------------------------------------------------------------------------
 
 

@@ -86,6 +86,7 @@ def on_the_host(monkeypatch: pytest.MonkeyPatch) -> None:
         if copy is not None and "pin_memory" in inspect.signature(copy).parameters:  # up to 0.23 it pins unless told not to
             monkeypatch.setattr(module, "async_tensor_h2d", functools.partial(copy, pin_memory=False))
     monkeypatch.setattr("vllm.triton_utils.triton.next_power_of_2", lambda n: 1 << (n - 1).bit_length(), raising=False)
+    monkeypatch.setattr(torch.Tensor, "pin_memory", lambda self, *_: self)
     buffers = importlib.import_module(ROOM + "buffer_utils")
     monkeypatch.setattr(buffers, "UvaBuffer", host_buffer(buffers.UvaBuffer))
     monkeypatch.setattr(buffers.StagedWriteTensor, "apply_write", written)

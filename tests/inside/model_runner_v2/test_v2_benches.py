@@ -11,7 +11,9 @@ import pytest
 from host_v2 import on_the_host
 
 import perfproof.bench
+from perfproof.bench.adapter import release
 
+pytestmark = pytest.mark.skipif(release() < (0, 22), reason="the benchmarks of Model Runner V2 are for 0.22.0 and later")
 PREPARATION, SAMPLER, REJECTION = "input_preparation.v2_prepare_inputs", "sampling.v2_sampler", "speculation.v2_rejection_sampler"
 ASKS = ("nothing", "penalties", "top_k_top_p", "logit_bias", "min_tokens", "bad_words", "one_penalty")
 CASES: list[tuple[str, dict[str, Any]]] = [

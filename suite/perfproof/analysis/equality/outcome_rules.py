@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import special
+import scipy
 
 from perfproof.analysis.equality.answer_differences import Answers
 from perfproof.analysis.equality.part_comparison import (
@@ -127,9 +127,9 @@ def _mean(rows: Sequence[Floats]) -> float:
 def _half(rows: Sequence[Floats], error: float) -> float:
     """Half the width of the interval of the mean: by token, but no narrower than by paragraph, whose tokens may move together."""
     every = np.concatenate(rows)
-    plain = float(special.stdtrit(every.size - 1, 1 - error)) * float(every.std(ddof=1)) / math.sqrt(every.size)
+    plain = float(scipy.special.stdtrit(every.size - 1, 1 - error)) * float(every.std(ddof=1)) / math.sqrt(every.size)
     if len(rows) < 2:
         return plain
     sums = np.array([(row - every.mean()).sum() for row in rows])
     spread = math.sqrt(len(rows) / (len(rows) - 1) * float((sums**2).sum())) / every.size
-    return max(plain, float(special.stdtrit(len(rows) - 1, 1 - error)) * spread)
+    return max(plain, float(scipy.special.stdtrit(len(rows) - 1, 1 - error)) * spread)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from scipy import special
+import scipy
 
 from perfproof.analysis.stats.samples import Floats
 
@@ -46,7 +46,7 @@ def quantile(n: int, level: float) -> float:
 
     Source: Student, Biometrika 6, 1908; `scipy.special.stdtrit`.
     """
-    return float(special.stdtrit(n - 1, (1 + level) / 2))
+    return float(scipy.special.stdtrit(n - 1, (1 + level) / 2))
 
 
 def student(x: Floats) -> Student:
@@ -68,7 +68,7 @@ def p_values(found: Student) -> Floats:
     with np.errstate(divide="ignore", invalid="ignore"):
         t = np.abs(found.mean) / (found.sd / math.sqrt(found.n))
     still = (found.sd == 0) & (np.abs(found.mean) <= ROUNDING)
-    p: Floats = np.where(still, 1.0, 2 * special.stdtr(found.n - 1, -t))
+    p: Floats = np.where(still, 1.0, 2 * scipy.special.stdtr(found.n - 1, -t))
     return p
 
 
@@ -108,7 +108,9 @@ def signed_rank_depth(n: int, level: float) -> int:
     Source: Wilcoxon, Biometrics Bulletin 1, 1945; `scipy.stats.wilcoxon`.
     """
     count = n * (n + 1) // 2
-    lower = _signed_rank_chances(n) if n <= 50 else special.ndtr((np.arange(count + 1) - count / 2) / math.sqrt(count * (2 * n + 1) / 12))
+    lower = (
+        _signed_rank_chances(n) if n <= 50 else scipy.special.ndtr((np.arange(count + 1) - count / 2) / math.sqrt(count * (2 * n + 1) / 12))
+    )
     return int((2 * lower[: count // 2] <= 1 - level).sum())
 
 

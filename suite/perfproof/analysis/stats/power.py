@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from scipy import special
+import scipy
 
 from perfproof.analysis.stats import intervals
 from perfproof.analysis.stats.alpha_spending import LEAST_BLOCKS, Look, Spending
@@ -62,7 +62,7 @@ def _single_chance(effect: Floats, ratio: Floats, n: int, level: float, widening
     """The probability of *regressed* in one look, everything in units of the deviation; shape of `effect`."""
     nodes, weights = _deviations(n)
     bar = np.maximum(ratio[:, None], intervals.quantile(n, level) * widening * nodes[None, :] / math.sqrt(n))
-    chance: Floats = special.ndtr((effect[:, None] - bar) * math.sqrt(n)) @ weights
+    chance: Floats = scipy.special.ndtr((effect[:, None] - bar) * math.sqrt(n)) @ weights
     return chance
 
 
@@ -81,9 +81,9 @@ def _deviations(n: int) -> tuple[Floats, Floats]:
     """Nodes and weights of the integral over s/sigma, which is distributed as chi with n - 1 degrees over sqrt(n - 1)."""
     nodes, weights = np.polynomial.legendre.leggauss(NODES)
     half = (n - 1) / 2  # of the degrees of freedom; half the square of a chi is gamma-distributed
-    top, bottom = (math.sqrt(2 * inverse(half, 1e-9)) for inverse in (special.gammainccinv, special.gammaincinv))
+    top, bottom = (math.sqrt(2 * inverse(half, 1e-9)) for inverse in (scipy.special.gammainccinv, scipy.special.gammaincinv))
     points = bottom + (nodes + 1) / 2 * (top - bottom)
-    mass = weights * np.exp((2 * half - 1) * np.log(points) - points**2 / 2 - special.gammaln(half))
+    mass = weights * np.exp((2 * half - 1) * np.log(points) - points**2 / 2 - scipy.special.gammaln(half))
     return points / math.sqrt(n - 1), mass / mass.sum()
 
 
@@ -94,7 +94,7 @@ def _paths(blocks: tuple[int, ...]) -> tuple[Floats, Floats]:
     from scipy.stats import qmc  # late: its import takes longer than an answer may take, and one look needs no paths
 
     sobol = qmc.Sobol(blocks[-1], rng=np.random.default_rng(SEED))
-    draws = special.ndtri(np.clip(sobol.random(PATHS), 1e-12, 1 - 1e-12))
+    draws = scipy.special.ndtri(np.clip(sobol.random(PATHS), 1e-12, 1 - 1e-12))
     means = np.stack([draws[:, :n].mean(axis=1) for n in blocks])
     deviations = np.stack([draws[:, :n].std(axis=1, ddof=1) for n in blocks])
     return means, deviations
@@ -135,8 +135,8 @@ def settling_blocks(mean: Floats, sd: Floats, margin: Floats, look: Look, wideni
     The normal approximation with a correction for the unknown deviation. Source: Guenther, The American Statistician 35, 1981.
     """
     size, spread = np.abs(mean), np.maximum(sd * widening, 1e-300)
-    z, z_equal, reach = (float(special.ndtri(p)) for p in (1 - look.change, 1 - look.equivalence, POWER))
-    both_ways = float(special.ndtri((1 + POWER) / 2))
+    z, z_equal, reach = (float(scipy.special.ndtri(p)) for p in (1 - look.change, 1 - look.equivalence, POWER))
+    both_ways = float(scipy.special.ndtri((1 + POWER) / 2))
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         seen = ((z + reach) * spread / size) ** 2 + z**2 / 2
         clear = (reach * spread / (size - margin)) ** 2

@@ -12,7 +12,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import special
+import scipy
 
 from perfproof.analysis.stats.samples import Floats
 from perfproof.analysis.steps.rank_scan import LEAST
@@ -44,7 +44,7 @@ class Levels:
 
     def interval(self, level: float) -> tuple[float, float]:
         """The shift's bounds at this confidence."""
-        half = float(special.stdtrit(self.freedom, (1 + level) / 2)) * self.error
+        half = float(scipy.special.stdtrit(self.freedom, (1 + level) / 2)) * self.error
         return self.shift - half, self.shift + half
 
 

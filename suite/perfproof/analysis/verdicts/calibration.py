@@ -17,7 +17,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import special
+import scipy
 
 from perfproof.analysis.stats import number_format
 from perfproof.analysis.stats.alpha_spending import MOST_PRIMARIES, one_look
@@ -151,7 +151,7 @@ def autocorrelation(x: Floats) -> Autocorrelation:
     if not np.ptp(x) > 0:
         return Autocorrelation(rho=0.0, p=1.0)
     rho = float((rest[1:] * rest[:-1]).sum() / (rest**2).sum())
-    p = float(special.chdtrc(1, x.size * (x.size + 2) * rho**2 / (x.size - 1)))
+    p = float(scipy.special.chdtrc(1, x.size * (x.size + 2) * rho**2 / (x.size - 1)))
     return Autocorrelation(rho=max(-0.99, min(0.99, rho + (1 + 4 * rho) / x.size)), p=p)
 
 
@@ -181,7 +181,7 @@ def sd_interval(sd: float, n: int, level: float = 0.95) -> tuple[float, float]:
     Source: the chi-squared distribution; `scipy.special.gammaincinv`.
     """
     tail = (1 - level) / 2
-    low, high = (math.sqrt((n - 1) / 2 / float(special.gammaincinv((n - 1) / 2, p))) for p in (1 - tail, tail))
+    low, high = (math.sqrt((n - 1) / 2 / float(scipy.special.gammaincinv((n - 1) / 2, p))) for p in (1 - tail, tail))
     return sd * low, sd * high
 
 

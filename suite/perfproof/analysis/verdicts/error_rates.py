@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
-from scipy import special
+import scipy
 
 from perfproof.analysis.stats import number_format
 from perfproof.analysis.stats.alpha_spending import LEAST_BLOCKS, Spending, one_look
@@ -162,7 +162,7 @@ def newcombe(count: int, total: int, other: int, of_other: int, error: float) ->
 
 def wilson(count: int, total: int, error: float) -> tuple[float, float]:
     """The score interval of a share. Source: Wilson, JASA 22, 1927."""
-    z, share = float(special.ndtri(1 - error / 2)), count / total
+    z, share = float(scipy.special.ndtri(1 - error / 2)), count / total
     middle = (share + z**2 / (2 * total)) / (1 + z**2 / total)
     half = z * math.sqrt(share * (1 - share) / total + z**2 / (4 * total**2)) / (1 + z**2 / total)
     return max(0.0, middle - half), min(1.0, middle + half)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from scipy import special
+import scipy
 
 from perfproof.analysis.stats.samples import Floats
 from perfproof.analysis.verdicts.paired_items import PairedItems
@@ -33,7 +33,7 @@ def difference_interval(items: PairedItems, error: float) -> tuple[float, float]
     if items.binary:
         low, high = _binary_interval(lost, won, n, error)
     else:
-        half = float(special.stdtrit(n - 1, 1 - error)) * float(difference.std(ddof=1)) / math.sqrt(n)
+        half = float(scipy.special.stdtrit(n - 1, 1 - error)) * float(difference.std(ddof=1)) / math.sqrt(n)
         low, high = centre - half, centre + half
         if lost + won < FEW_CHANGED:
             few = _binary_interval(lost, won, n, error)
@@ -50,7 +50,7 @@ def mcnemar_p(lost: int, won: int) -> float:
 
     Source: McNemar, Psychometrika 12, 1947; `scipy.special.bdtr`.
     """
-    return min(1.0, 2 * float(special.bdtr(min(lost, won), lost + won, 0.5)))
+    return min(1.0, 2 * float(scipy.special.bdtr(min(lost, won), lost + won, 0.5)))
 
 
 def detectable_drop(items: int, flip_rate: float, *, margin: float, error: float = CHANGE_ERROR) -> float:
@@ -81,7 +81,7 @@ def _reach(items: PairedItems) -> float:
 
 def _most(count: int, n: int, error: float) -> float:
     """The largest share of items that is compatible with this count."""
-    return 1.0 if count == n else float(special.betaincinv(count + 1, n - count, 1 - error))
+    return 1.0 if count == n else float(scipy.special.betaincinv(count + 1, n - count, 1 - error))
 
 
 def _clustered_half(difference: Floats, clusters: Sequence[str], error: float) -> float:
@@ -92,9 +92,9 @@ def _clustered_half(difference: Floats, clusters: Sequence[str], error: float) -
     if groups < 2:
         return math.inf
     spread = math.sqrt(groups / (groups - 1) * float((sums**2).sum())) / difference.size
-    return float(special.stdtrit(groups - 1, 1 - error)) * spread
+    return float(scipy.special.stdtrit(groups - 1, 1 - error)) * spread
 
 
 def normal(error: float) -> float:
     """The standard normal quantile that is exceeded with this probability. Source: `scipy.special.ndtri`."""
-    return float(-special.ndtri(error))
+    return float(-scipy.special.ndtri(error))

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
-from scipy import special
+import scipy
 
 from perfproof.analysis.stats import number_format
 from perfproof.analysis.stats.samples import Floats, Scale
@@ -165,7 +165,7 @@ def _welch(before: Floats, after: Floats, error: float) -> tuple[float, float]:
 
 def _quantile(error: float, freedom: float) -> float:
     """Student's t that is exceeded with this probability."""
-    return -float(special.stdtrit(freedom, error))
+    return -float(scipy.special.stdtrit(freedom, error))
 
 
 def _drift(values: Sequence[Floats], places: Sequence[Floats]) -> tuple[float, float] | None:

@@ -11,7 +11,7 @@ import hashlib
 import os
 import re
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
@@ -225,6 +225,20 @@ def _blobs(repo: str, sizes: Mapping[str, int]) -> dict[str, bytes]:
 def subject(repo: str, commit: str) -> str:
     """The first line of a commit's message."""
     return _ask(repo, "show", "--no-patch", "--no-show-signature", "--format=%s", commit).strip()
+
+
+def commits_of_lines(repo: str, good: str, bad: str, path: str, spans: Sequence[tuple[int, int]]) -> list[str]:
+    """The commits after `good`, up to `bad`, that changed these lines of the file in `bad`, the newest first: short hash and subject.
+
+    Nothing where `bad` has no such file, or fewer lines.
+    """
+    first, last = (_commit("git", repo, revision) for revision in (good, bad))
+    found: list[str] = []
+    for start, stop in spans:
+        told = _run(repo, "log", "--no-patch", "--format=%ct %h %s", "-L", f"{start},{stop}:{path}", f"{first}..{last}")
+        found += (told or "").splitlines()
+    newest = sorted(dict.fromkeys(found), key=lambda line: -int(line.partition(" ")[0]))
+    return [line.partition(" ")[2] for line in newest]
 
 
 def merge_base(repo: str, base: str, ref: str) -> str:

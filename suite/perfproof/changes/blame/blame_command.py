@@ -1,8 +1,9 @@
 """`perfproof blame`: from two builds to the functions and lines that bring a change, and the smallest diff that takes it back.
 
-In order: both builds are made and counted once; the first count that differs is the change. The tables of functions say where to look. Then
-mixtures of the two are counted, until the guilty units are found; each is narrowed to its hunks. The diff that takes the change back is
-written, and its trial is the scenario's answer. Every trial is kept, so the same command goes on where it was ended.
+In order: both builds are made and counted once; the first count that differs is the change, else the scenario's time, where the paired rule
+finds that it changed. The tables of functions say where to look. Then mixtures of the two are counted, or timed, until the guilty units are
+found; each is narrowed to its hunks. The diff that takes the change back is written, and the scenario's answer with it. Every trial is
+kept, so the same command goes on where it was ended.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -19,18 +20,24 @@ from rich.console import Console
 
 from perfproof.builds.install.ready_build import ReadyBuild
 from perfproof.builds.prepare import prepare
-from perfproof.changes.blame import blame_words, guilty_units, suspects
+from perfproof.changes.blame import blame_words, guilty_units, other_packages, suspects
 from perfproof.changes.blame.difference import Difference
 from perfproof.changes.blame.finding import Blame
-from perfproof.changes.blame.mixture_trials import CountedMixtures, Ends, measured_ends
-from perfproof.changes.blame.search import Found
+from perfproof.changes.blame.mixture_trials import CountedMixtures, Ends, Mixtures, Say, measured_ends
+from perfproof.changes.blame.search import Found, OutOfBudget, Units
+from perfproof.changes.blame.timed_mixtures import LEAST as LEAST_OF_TIMES
+from perfproof.changes.blame.timed_mixtures import Left, TimedMixtures, timed_metric, whole_change
+from perfproof.changes.blame.upstream_commits import Clone, clone_of
 from perfproof.commands import record_verdicts
 from perfproof.executor import held
 from perfproof.model.base.errors import EXIT_INCONCLUSIVE, EXIT_PASS, CannotRun
 from perfproof.model.documents.decode import scenario_of
 from perfproof.model.history.upstream_notes import UpstreamChange, between, load_upstream
+from perfproof.model.records.record import Record
+from perfproof.model.scenarios.metrics import METRICS, base_name, is_timed
 from perfproof.model.scenarios.scenario import Scenario
 from perfproof.run.checks import catalog
+from perfproof.run.host.preflight import Start
 from perfproof.run.host.time_budget import counted_down
 from perfproof.tracking.confirm_step import Measuring
 from perfproof.tracking.released_scenario import NamedBuild, OpenRunners, alone, build_of, runners_on
@@ -38,14 +45,15 @@ from perfproof.tracking.released_scenario import NamedBuild, OpenRunners, alone,
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BlameRequest:
-    """A scenario and two builds; the metric (None: the first count that differs), the smallest share of the change that is looked for, the
-    minutes that it may take (None: as many as it needs), and where things lie."""
+    """A scenario and two builds; the metric (None: the first count that differs, else a time), the smallest share of the change that is
+    looked for (None: the usual one), the minutes that it may take (None: as many as it needs), where things lie, and how a run of times
+    starts (None: at once). `clone` names the commits that changed guilty lines, between two `commits` (None: the tags of the versions)."""
 
     scenario: Scenario
     good: NamedBuild
     bad: NamedBuild
     metric: str | None
-    least: float
+    least: float | None
     budget: float | None
     builds: Path
     results: Path
@@ -53,6 +61,9 @@ class BlameRequest:
     report: Path | None
     as_json: bool
     seed: int = 0
+    start: Start | None = None
+    clone: Path | None = None
+    commits: tuple[str, str] | None = None
 
 
 def perform(request: BlameRequest, console: Console | None = None, runners: OpenRunners | None = None) -> int:
@@ -98,40 +109,101 @@ def _found(
     say: Callable[[str], None],
     left: Callable[[], float | None],
 ) -> Blame:
-    scenario = shortened(request.scenario, request.metric)
+    scenario, clone = shortened(request.scenario, request.metric), _clone(request, ready)
     say(f"counting {request.good.word} and {request.bad.word}: {scenario.name}")
     records = measured_ends(scenario, request.good, request.bad, measuring)
-    metric = suspects.changed_count(scenario, records["good"], records["bad"], request.metric)
-    if metric is None:
-        raise CannotRun(
-            f"no count of {scenario.name} differs between {request.good.word} and {request.bad.word}; "
-            "a change of times alone is not looked into: 'perfproof bisect' finds the build that brought it"
-        )
-    ends = Ends(good=request.good, bad=request.bad, records=records, metric=metric)
-    say(blame_words.change(metric, ends.value("good"), ends.value("bad")))
-    rounds = {which: suspects.round_of(measuring.results / which, record, metric) for which, record in records.items()}
+    ends = Ends(good=request.good, bad=request.bad, records=records, metric=_metric(request, scenario, records, say))
+    rounds = {which: suspects.round_of(measuring.results / which, record, ends.metric) for which, record in records.items()}
     tables = [one for one in rounds.values() if one is not None]
     shares = suspects.split(*tables) if len(tables) == len(rounds) else []
     suspicion = suspects.ran(tables, shares, exercised(scenario))
-    mixtures = CountedMixtures(scenario, ends, difference, measuring, say, left)
-    blamed = guilty_units.find(difference, suspicion, mixtures.ask, lambda: mixtures.trials, say, least=request.least)
-    diff_back, answer = _taken_back(blamed, difference, ends, mixtures, measuring)
+    search = (_by_times if is_timed(ends.metric) else _by_counts)(request, scenario, ends, difference, measuring, say, left)
+    say(blame_words.change(ends.metric, *search.values))
+    blamed = search.find(suspicion)
+    blamed = dataclasses.replace(blamed, guilty=tuple(search.mixtures.measured(one, blamed.support) for one in blamed.guilty))
+    lines = {unit: difference.lines_of(unit) for one in blamed.guilty for unit in (*one.units, *one.hunks)}
+    diff_back, answer = _taken_back(blamed, difference, search, measuring)
     return Blame(
         scenario=scenario.name,
         builds=(request.good.word, request.bad.word),
-        metric=metric,
-        values=(ends.value("good"), ends.value("bad")),
+        metric=ends.metric,
+        values=search.values,
         blamed=blamed,
-        lines={unit: difference.lines_of(unit) for one in blamed.guilty for unit in (*one.units, *one.hunks)},
+        lines=lines,
         along={unit: tuple(difference.brought_along("back", unit)) for one in blamed.guilty for unit in one.units},
         shares=tuple(shares),
-        tried=tuple(mixtures.tried),
+        tried=search.mixtures.tried,
         diff_back=diff_back,
         answer=answer,
-        elsewhere=tuple(_elsewhere(ready["good"], ready["bad"])),
-        known=tuple(_known(request, ready, scenario.name, metric)),
-        seconds=sum(one.took for one in records.values()) + sum(one.seconds for one in mixtures.tried),
+        packages=other_packages.factor(blamed, search.least, request.good, ready, search.mixtures, say),
+        elsewhere=tuple(other_packages.elsewhere(ready["good"], ready["bad"])),
+        known=tuple(_known(request, ready, scenario.name, ends.metric)),
+        commits={} if clone is None else {unit: clone.behind(one, unit, lines) for one in blamed.guilty for unit in one.units},
+        seconds=sum(one.took for one in records.values()) + sum(one.seconds for one in search.mixtures.tried),
     )
+
+
+def _metric(request: BlameRequest, scenario: Scenario, records: Mapping[str, Record], say: Callable[[str], None]) -> str:
+    """The count that shows the change, or the time to look at: the one asked for, or the first primary one where no count differs."""
+    wanted = request.metric
+    if wanted is None or not (base_name(wanted) in METRICS and is_timed(wanted)):
+        if (found := suspects.changed_count(scenario, records["good"], records["bad"], wanted)) is not None:
+            return found
+        say(f"no count of {scenario.name} differs between {request.good.word} and {request.bad.word}")
+    timed = timed_metric(request.scenario, wanted)
+    if timed is None:
+        raise CannotRun(
+            f"no count of {scenario.name} differs between {request.good.word} and {request.bad.word}, and no time of it decides: "
+            "--metric names a time"
+        )
+    return timed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Search:
+    """How a change is looked for: the values of both builds, the smallest share that matters, what answers for mixtures, the search, and
+    what the scenario says of the bad build with units taken back."""
+
+    values: tuple[float, float]
+    least: float
+    mixtures: Mixtures
+    find: Callable[[Mapping[str, float]], Found]
+    answer: Callable[[Units], str]
+
+
+def _by_counts(
+    request: BlameRequest, scenario: Scenario, ends: Ends, difference: Difference, measuring: Measuring, say: Say, left: Left
+) -> _Search:
+    mixtures = CountedMixtures(scenario, ends, difference, measuring, say, left)
+    least, good = request.least or guilty_units.LEAST, ends.value("good")
+
+    def answer(units: Units) -> str:
+        told = mixtures.told("back", units)
+        return blame_words.answer(ends.metric, good, None if told is None else told.value)
+
+    return _Search(
+        values=(good, ends.value("bad")),
+        least=least,
+        mixtures=mixtures,
+        find=lambda suspicion: guilty_units.find(difference, suspicion, mixtures.ask, lambda: mixtures.trials, say, least=least),
+        answer=answer,
+    )
+
+
+def _by_times(
+    request: BlameRequest, scenario: Scenario, ends: Ends, difference: Difference, measuring: Measuring, say: Say, left: Left
+) -> _Search:
+    say(f"measuring {ends.metric} of both builds, in pairs")
+    measuring = dataclasses.replace(measuring, start=request.start)
+    whole = whole_change(request.scenario, request.good, request.bad, ends.metric, measuring, left)
+    mixtures, least = TimedMixtures(request.scenario, ends, whole, difference, measuring, say, left), request.least or LEAST_OF_TIMES
+
+    def find(suspicion: Mapping[str, float]) -> Found:
+        return guilty_units.find_roughly_first(
+            difference, suspicion, mixtures.to, mixtures.differs, lambda: mixtures.trials, say, least=least
+        )
+
+    return _Search(values=whole.values, least=least, mixtures=mixtures, find=find, answer=mixtures.verdict)
 
 
 def _ready(request: BlameRequest, build: NamedBuild, say: Callable[[str], None]) -> ReadyBuild:
@@ -162,33 +234,26 @@ def exercised(scenario: Scenario) -> tuple[str, ...]:
     return (*scenario.exercises, *named)
 
 
-def _taken_back(
-    blamed: Found, difference: Difference, ends: Ends, mixtures: CountedMixtures, measuring: Measuring
-) -> tuple[Path | None, str]:
+def _taken_back(blamed: Found, difference: Difference, search: _Search, measuring: Measuring) -> tuple[Path | None, str]:
     """The diff that takes the change back, and what the scenario says of the bad build with it."""
     if not blamed.back:
         return None, ""
-    mixture = difference.mixture("back", blamed.back)
     file = measuring.results / "back.diff"
-    file.write_bytes(mixture.diff.encode("utf-8", "surrogateescape"))
-    return file, blame_words.answer(ends.metric, ends.value("good"), mixtures.value("back", blamed.back))
+    file.write_bytes(difference.mixture("back", blamed.back).diff.encode("utf-8", "surrogateescape"))
+    try:
+        return file, search.answer(blamed.back)
+    except OutOfBudget:
+        return file, "not measured: the budget is spent"
 
 
-def _elsewhere(good: ReadyBuild, bad: ReadyBuild) -> list[str]:
-    """What differs beside vLLM's Python, in words: it can be taken whole only."""
-    found = []
-    own, other = good.fingerprint, bad.fingerprint
-    if own.python != other.python:
-        found.append(f"Python {own.python} and {other.python}")
-    if own.vllm_version != other.vllm_version:
-        found.append(f"the compiled code of vLLM {own.vllm_version} and {other.vllm_version}")
-    names = [name for name in sorted({*own.packages, *other.packages}) if not name.startswith("vllm")]
-    found += [
-        f"{name} {own.packages.get(name, '–')} and {other.packages.get(name, '–')}"
-        for name in names
-        if own.packages.get(name) != other.packages.get(name)
-    ]
-    return found
+def _clone(request: BlameRequest, ready: Mapping[str, ReadyBuild]) -> Clone | None:
+    """The clone that names commits, if there is one. Raises `BadInput` where it lacks a build's version."""
+    if request.clone is None:
+        return None
+    if request.commits is not None:
+        return Clone(folder=request.clone, good=request.commits[0], bad=request.commits[1])
+    good, bad = (ready[which].fingerprint.vllm_version for which in ("good", "bad"))
+    return clone_of(request.clone, (good, bad))
 
 
 def _known(request: BlameRequest, ready: dict[str, ReadyBuild], scenario: str, metric: str) -> list[UpstreamChange]:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
 from typing import Any
 
-from perfproof.analysis.stats.number_format import count, counted, duration, percent
+from perfproof.analysis.stats.number_format import count, counted, duration, percent, quantity
 from perfproof.analysis.verdicts.exact_counts import judge_witness
 from perfproof.changes.blame.difference import HUNK, PIECE
 from perfproof.changes.blame.finding import Blame
+from perfproof.changes.blame.other_packages import PackagesFactor
 from perfproof.changes.blame.search import Guilty
 from perfproof.model.base.name_lists import few
 from perfproof.model.base.untrusted import line
+from perfproof.model.scenarios.metrics import is_timed
 from perfproof.model.scenarios.metrics import metric as row_of
 from perfproof.model.scenarios.scenario import COUNT_MARGIN
 
@@ -22,7 +25,8 @@ SHOWN = 8
 def change(metric: str, good: float, bad: float) -> str:
     """The change that is looked for, in words."""
     relative = f" ({percent(bad / good - 1)})" if good else ""
-    return f"{metric}: {counted(good, '')} to {counted(bad, '')}{relative}"
+    before, after = (quantity(each, row_of(metric).unit) if is_timed(metric) else counted(each, "") for each in (good, bad))
+    return f"{metric}: {before} to {after}{relative}"
 
 
 def answer(metric: str, good: float, value: float | None) -> str:
@@ -51,7 +55,7 @@ def sentences(found: Blame) -> Iterator[str]:
 
 
 def _of_set(found: Blame, one: Guilty) -> Iterator[str]:
-    share = f"{_percent(one.share)} of the change" if one.share is not None else "the change"
+    share = f"{_percent(one.share)} of the change{_ends(one.interval)}" if one.share is not None else "the change"
     if len(one.units) > 1:
         yield f"{share}: {'together' if one.divided else 'one of these, which could not be tested apart'}:"
     for unit in one.units:
@@ -62,8 +66,11 @@ def _of_set(found: Blame, one: Guilty) -> Iterator[str]:
         yield f"  {words}{more}" if len(one.units) > 1 else f"{share}: {words}{more}"
     if one.brought is not None and one.share is not None and abs(one.brought - one.share) > 0.02:
         yield f"  brought into the good build: {_percent(one.brought)}"
-    for known in found.known:
+    for known in found.known if _large(one) else ():
         yield f"  known: {known.version}{f', #{known.pull}' if known.pull else ''}: {line(known.words)}"
+    for unit in one.units:
+        for each in found.commits.get(unit, ()):
+            yield f"  changed by {each.commit}{f', #{each.pull}' if each.pull else ''}: {line(each.subject)}"
 
 
 def _rest(found: Blame) -> Iterator[str]:
@@ -76,9 +83,18 @@ def _rest(found: Blame) -> Iterator[str]:
         yield f"{_percent(missing)} is not in vLLM's Python; beside it differ: {'; '.join(found.elsewhere[:SHOWN])}"
     elif missing is None and found.elsewhere:
         yield f"all of vLLM's Python together could not be tested; beside it differ: {'; '.join(found.elsewhere[:SHOWN])}"
+    if found.packages is not None:
+        yield _packages(found.packages, found.builds[0])
     left = (blamed.reach if blamed.reach is not None else 1.0) - blamed.share
     if blamed.guilty and abs(left) >= 0.005:
         yield f"{_percent(left)} lies in smaller parts, or where nothing was tried"
+
+
+def _packages(factor: PackagesFactor, good: str) -> str:
+    beside = f"{good} beside the bad build's {few(factor.packages, SHOWN)}"
+    if factor.share is None:
+        return f"{beside} could not be tried: {factor.why}"
+    return f"{beside} has {_percent(factor.share)} of the change{_ends(factor.interval)}"
 
 
 def _table(found: Blame) -> Iterator[str]:
@@ -90,7 +106,6 @@ def _table(found: Blame) -> Iterator[str]:
 
 def document(found: Blame) -> dict[str, Any]:
     """What `--json` prints."""
-    known = "; ".join(f"{f'#{one.pull}: ' if one.pull else ''}{one.words}" for one in found.known) or None
     return {
         "schema": 1,
         "scenario": found.scenario,
@@ -98,7 +113,7 @@ def document(found: Blame) -> dict[str, Any]:
         "bad": found.builds[1],
         "metric": found.metric,
         "values": list(found.values),
-        "guilty": [_entry(found, one, unit, known) for one in found.blamed.guilty for unit in one.units],
+        "guilty": [_entry(found, one, unit) for one in found.blamed.guilty for unit in one.units],
         "support": sorted(found.blamed.support),
         "unresolved": [{"side": one.side, "units": list(one.units), "why": one.why} for one in found.tried if one.share is None],
         "tried": len(found.tried),
@@ -107,7 +122,9 @@ def document(found: Blame) -> dict[str, Any]:
                 "side": one.side,
                 "units": list(one.units),
                 "share": one.share,
+                "interval": None if one.interval is None else list(one.interval),
                 "value": one.value,
+                "blocks": one.blocks,
                 "why": one.why,
                 "seconds": round(one.seconds, 1),
             }
@@ -115,6 +132,7 @@ def document(found: Blame) -> dict[str, Any]:
         ],
         "functions": [{"function": one.function, "before": one.before, "change": one.change, "share": one.share} for one in found.shares],
         "elsewhere": list(found.elsewhere),
+        "packages": None if found.packages is None else dataclasses.asdict(found.packages),
         "reach": found.blamed.reach,
         "taken_back": found.blamed.share,
         "brought": found.blamed.brought,
@@ -125,7 +143,7 @@ def document(found: Blame) -> dict[str, Any]:
     }
 
 
-def _entry(found: Blame, one: Guilty, unit: str, known: str | None) -> dict[str, Any]:
+def _entry(found: Blame, one: Guilty, unit: str) -> dict[str, Any]:
     path, _, function = unit.partition(PIECE)
     lines = found.lines.get(unit)
     hunks = [found.lines.get(hunk) for hunk in one.hunks if hunk.startswith(f"{unit}{HUNK}")]
@@ -136,13 +154,27 @@ def _entry(found: Blame, one: Guilty, unit: str, known: str | None) -> dict[str,
         "lines": None if lines is None else list(lines),
         "hunks": [list(each) for each in hunks if each is not None],
         "share": one.share,
-        "interval": None if one.share is None else [one.share, one.share],
+        "interval": None if one.interval is None else list(one.interval),
         "along": list(found.along.get(unit, ())),
         "together": [other for other in one.units if other != unit],
         "brought": one.brought,
         "divided": one.divided,
-        "known_as": known,
+        "known_as": _known_as(found, one, unit),
+        "commits": [{"commit": each.commit, "pull": each.pull, "subject": each.subject} for each in found.commits.get(unit, ())],
     }
+
+
+def _large(one: Guilty) -> bool:
+    """Whether what is known of the whole change is said of a part: it has half of it."""
+    return one.share is None or abs(one.share) >= 0.5
+
+
+def _known_as(found: Blame, one: Guilty, unit: str) -> str | None:
+    """What upstream knows it as: by the list of known changes, else the only commit that changed its lines."""
+    commits = found.commits.get(unit, ())
+    known = [(each.pull, each.words) for each in found.known] if _large(one) else []
+    only = [(each.pull, each.subject) for each in commits] if len(commits) == 1 else []
+    return "; ".join(f"{f'#{pull}: ' if pull else ''}{words}" for pull, words in known or only) or None
 
 
 def _name(unit: str) -> str:
@@ -158,6 +190,11 @@ def _place(found: Blame, unit: str) -> str:
 def _lines(found: Blame, hunk: str) -> str:
     lines = found.lines.get(hunk)
     return "?" if lines is None else f"{lines[0]}" if lines[0] == lines[1] else f"{lines[0]} to {lines[1]}"
+
+
+def _ends(interval: tuple[float, float] | None) -> str:
+    """An interval behind its share; "" where its ends are the share itself."""
+    return "" if interval is None or interval[0] == interval[1] else f" [{', '.join(f'{100 * end:.3g}' for end in interval)}]"
 
 
 def _percent(share: float) -> str:

@@ -99,14 +99,15 @@ class Difference:
         return self._pairs[path]
 
     def resigned(self) -> Mapping[str, Sequence[tuple[str, str]]]:
-        """The functions of near files whose parameters differ, by the name that they are called by: a file and a piece each."""
+        """What of near files takes other parameters, by the name that it is called by: a file and a piece each. These are functions whose
+        parameters differ, and fields that only one build's class has, of which its constructor is made."""
         if self._resigned is None:
             self._resigned = {}
             for path in self.near:
                 good, bad = (one.by_name for one in self.pieces(path) or ())
-                for name in good.keys() & bad.keys():
-                    if good[name].kind == "function" and _signature(good[name]) != _signature(bad[name]):
-                        self._resigned.setdefault(called_by(name), []).append((path, name))
+                for name in sorted(good.keys() | bad.keys()):
+                    if _resigns(good.get(name), bad.get(name), good, bad):
+                        self._resigned.setdefault(called_by(good.get(name) or bad[name]), []).append((path, name))
         return self._resigned
 
     def text(self, build: str, path: str) -> str | None:
@@ -205,24 +206,27 @@ class _Mix:
             base, other = (side.by_name.get(name) for side in self._sides(path))
             if other is not None:
                 self._support(path, other)
-            if base is not None and other is not None and _signature(base) != _signature(other):
-                self._take_callers(name)
+            either = base or other
+            called = "" if either is None else called_by(either)
+            if (path, name) in self._of.resigned().get(called, ()):
+                self._take_callers(called)
 
-    def _take_callers(self, name: str) -> None:
-        """The functions that differ and call one by name whose parameters are others: they pass what only their own build takes."""
-        called = called_by(name)
+    def _take_callers(self, called: str) -> None:
+        """The functions that call what takes other parameters, and call it in another way: they pass what only their own build takes."""
         for path in self._of.near:
             base, other = self._sides(path)
             theirs = other.by_name
             for piece in base.pieces:
                 there = theirs.get(piece.name)
-                if piece.kind == "function" and there is not None and called in piece.uses and not piece.does_as(there):
+                if piece.kind == "function" and there is not None and piece.calls(called) != there.calls(called):
                     self._take_piece(path, piece.name)
 
     def _support(self, path: str, piece: Piece) -> None:
         """What a piece of the other build uses and the base's file does not have."""
         base, other = self._sides(path)
         own, theirs, uses = base.by_name, other.by_name, piece.uses
+        there = own.get(piece.name)
+        fresh = uses - there.uses if there is not None else uses
         for name in uses & (other.defined - base.defined):
             if name in other.imports:
                 self._imports.setdefault(path, set()).add(name)
@@ -230,13 +234,16 @@ class _Mix:
                     self._need_of(module, wanted)
         for one in theirs.values():
             lacking = one.name not in own and one.kind != "import"
-            if lacking and ((one.defines & uses and not one.scope) or (one.scope and one.name.rpartition(".")[2] in uses)):
+            if lacking and (
+                (one.defines & (uses - base.defined) and not one.scope) or (one.scope and one.name.rpartition(".")[2] in fresh)
+            ):
                 self._take_piece(path, one.name)
         for module, wanted in (one for node in piece.nodes for one in _imports_in(node, path)):
             self._need_of(module, wanted)
         for called in uses & self._of.resigned().keys():
-            for where, name in self._of.resigned()[called]:
-                self._take_piece(where, name)
+            if there is None or there.calls(called) != piece.calls(called):
+                for where, name in self._of.resigned()[called]:
+                    self._take_piece(where, name)
 
     def _need_of(self, module: str, name: str) -> None:
         """A name of a module that something imports, where the base does not have it there."""
@@ -370,10 +377,20 @@ def _acts(good: Piece | None, bad: Piece | None, before: Mapping[str, Piece], af
     return piece.name.rpartition(".")[2].startswith("__") or any(side[head].bases for side in (before, after) if head in side)
 
 
-def called_by(name: str) -> str:
-    """The name that a function is called by: its own, of a constructor that of its class."""
-    scope, _, last = name.rpartition(".")
-    return scope.rpartition(".")[2] if last == "__init__" else last
+def called_by(piece: Piece) -> str:
+    """The name that a function is called by: its own; of a constructor, and of a field, that of its class."""
+    last = piece.name.rpartition(".")[2]
+    return piece.scope.rpartition(".")[2] if piece.kind == "statement" or last == "__init__" else last
+
+
+def _resigns(good: Piece | None, bad: Piece | None, before: Mapping[str, Piece], after: Mapping[str, Piece]) -> bool:
+    """Whether what a piece is called by takes other parameters in the other build."""
+    if good is not None and bad is not None:
+        return good.kind == "function" and _signature(good) != _signature(bad)
+    piece = good or bad
+    assert piece is not None  # noqa: S101 (one of the two is there)
+    field = piece.kind == "statement" and bool(piece.scope) and all(isinstance(node, ast.AnnAssign) for node in piece.nodes)
+    return field and not any(f"{piece.scope}.__init__" in side for side in (before, after))
 
 
 def _signature(piece: Piece) -> list[str]:

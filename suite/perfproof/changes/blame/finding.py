@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from perfproof.changes.blame.mixture_trials import Tried
+from perfproof.changes.blame.other_packages import PackagesFactor
 from perfproof.changes.blame.search import Found
 from perfproof.changes.blame.suspects import FunctionShare
+from perfproof.changes.blame.upstream_commits import Commit
 from perfproof.model.history.upstream_notes import UpstreamChange
 
 
@@ -16,7 +18,9 @@ from perfproof.model.history.upstream_notes import UpstreamChange
 class Blame:
     """All that was found: what changed, who is guilty, what was tried, the diff back (None where there is none), and what lies elsewhere.
 
-    `answer` is what the scenario's count says of the bad build with the diff back, `known` what upstream is known to have changed. `along`
+    `answer` is what the scenario says of the bad build with the diff back, `known` what upstream is known to have changed, `commits` those
+    of a clone that changed the lines of a guilty unit. `packages` is
+    what the bad build's packages do beside the good one's vLLM, where a part of the change is not in vLLM's Python. `along`
     has for each guilty unit the others that are taken back with it, because it needs them or they call it: its share is that of them all.
     """
 
@@ -32,5 +36,7 @@ class Blame:
     diff_back: Path | None
     answer: str
     elsewhere: tuple[str, ...]
+    packages: PackagesFactor | None
     known: tuple[UpstreamChange, ...]
+    commits: Mapping[str, tuple[Commit, ...]]
     seconds: float

@@ -6,15 +6,19 @@ The search itself is `search`; here the units that it finds are narrowed to the 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from perfproof.changes.blame.difference import HUNK, PIECE, Difference, function_of
 from perfproof.changes.blame.search import Ask, Found, Guilty, OutOfBudget, Side, Units, search
 
 LEAST = 0.02
 """The smallest share of the change that is looked for."""
-HUNKS = 14
-"""Trials, at most, to find the hunks of one piece."""
+Differs = Callable[[Side, Units, Units], bool]
+"""Whether a mixture of these units is surely another without some of them."""
+HUNKS, FEW_HUNKS = 14, 4
+"""Trials, at most, to find the hunks of one piece: of a count, and of a time, where a mixture takes minutes."""
+ROUGH = 0.5
+"""The smallest share that is looked for first where a smaller one costs more."""
 
 
 def find(
@@ -25,9 +29,10 @@ def find(
     say: Callable[[str], object],
     *,
     least: float = LEAST,
+    hunks: int = HUNKS,
 ) -> Found:
     """The guilty units. `suspicion` has the functions that ran (`module:Qual.name`), `ask` answers for mixtures (see `search`), and
-    `trials` says how many of them were run."""
+    `trials` says how many of them were run. `hunks` is how many of them may be run, at most, to find the hunks of one piece."""
     tiers = difference.tiers(suspicion)
     say(f"{len(difference.paths)} files differ: {', '.join(f'{len(tier)} {what}' for tier, what in zip(tiers, WHAT, strict=True))}")
     blamed = search(tiers, _weights(tiers, suspicion), ask, least=least)
@@ -36,10 +41,63 @@ def find(
     try:
         for parts_of in (_pieces_of(difference), difference.hunks_of):
             for unit in sorted(blamed.back):
-                blamed = _narrowed(blamed, unit, parts_of(unit), ask, trials, least)
+                blamed = _narrowed(blamed, unit, parts_of(unit), ask, trials, least, hunks)
     except OutOfBudget:
         blamed = dataclasses.replace(blamed, complete=False)
     return blamed
+
+
+def find_roughly_first(
+    difference: Difference,
+    suspicion: Mapping[str, float],
+    asking: Callable[[float], Ask],
+    differs: Differs,
+    trials: Callable[[], int],
+    say: Callable[[str], object],
+    *,
+    least: float,
+) -> Found:
+    """The guilty units of a change whose shares cost more the closer they have to be known. `asking` gives what answers as closely as a
+    smallest share needs, `differs` says whether leaving units out of a mixture surely changes it.
+
+    One unit that has it all is found by asking for halves of the change alone. Where what is found that way takes less back than all, the
+    search is made again for shares of `least`. Of several units those alone are named without which the mixture is surely another.
+    """
+    blamed = None
+    for smallest in dict.fromkeys((max(least, ROUGH), least)):
+        blamed = find(difference, suspicion, asking(smallest), trials, say, least=smallest, hunks=FEW_HUNKS)
+        if not blamed.complete or smallest == least:
+            break
+        try:
+            closely = asking(least)("back", blamed.back)
+        except OutOfBudget:
+            return dataclasses.replace(blamed, complete=False)
+        if closely is None or (blamed.guilty and abs(1 - closely) < least):
+            break
+    assert blamed is not None  # noqa: S101 (there is one smallest share at least)
+    return _sure(blamed, differs)
+
+
+def _sure(blamed: Found, differs: Differs) -> Found:
+    """The same without the units that nothing shows to be needed; the only unit of all was shown by its share."""
+    named = {unit for one in blamed.guilty for unit in one.units}
+    if len(named) < 2:
+        return blamed
+    partners = named - blamed.back
+    try:
+        sure = {
+            unit
+            for unit in sorted(named)
+            if (
+                differs("back", blamed.back, frozenset([unit]))
+                if unit in blamed.back
+                else differs("forth", blamed.back | partners, frozenset([unit]))
+            )
+        }
+    except OutOfBudget:
+        return dataclasses.replace(blamed, guilty=(), complete=False)
+    left = (dataclasses.replace(one, units=tuple(unit for unit in one.units if unit in sure)) for one in blamed.guilty)
+    return dataclasses.replace(blamed, guilty=tuple(one for one in left if one.units))
 
 
 WHAT = ("functions that ran", "other pieces of their files", "other files")
@@ -54,8 +112,9 @@ def _pieces_of(difference: Difference) -> Callable[[str], list[str]]:
     return lambda unit: difference.units_of(unit) if PIECE not in unit else []
 
 
-def _narrowed(blamed: Found, unit: str, parts: Sequence[str], ask: Ask, trials: Callable[[], int], least: float) -> Found:
-    """The same with only those parts of a unit that are needed to take as much back."""
+def _narrowed(blamed: Found, unit: str, parts: Sequence[str], ask: Ask, trials: Callable[[], int], least: float, hunks: int) -> Found:
+    """The same with only those parts of a unit that are needed to take as much back; where that takes too many trials, with the fewest
+    parts that were found by then, of which none is named."""
     if len(parts) < 2 or unit in blamed.support:
         return blamed
     others = blamed.back - {unit}
@@ -63,37 +122,49 @@ def _narrowed(blamed: Found, unit: str, parts: Sequence[str], ask: Ask, trials: 
     low = floor if floor is not None else 0.0
     if abs(blamed.share - low) < least:
         return blamed  # it is there for others to run
-    before = trials()
+    before, enough = trials(), list[Units]()
 
     def within(side: Side, taken: Units) -> float | None:
         if taken == frozenset(parts):
             return 1.0
-        if HUNK in parts[0] and trials() - before >= HUNKS:
+        if HUNK in parts[0] and trials() - before >= hunks:
             raise _Enough
         value = ask(side, others | taken)
-        return None if value is None else (value - low) / (blamed.share - low)
+        if value is None:
+            return None
+        share = (value - low) / (blamed.share - low)
+        if abs(share - 1) < least:
+            enough.append(taken)
+        return share
 
     try:
         inner = search([parts], {}, within, least=least, check=False)
     except _Enough:
-        return blamed
+        return dataclasses.replace(blamed, back=others | min(enough, key=len)) if enough else blamed
     if not inner.complete:
         raise OutOfBudget
     if not inner.back or inner.back == frozenset(parts) or abs(inner.share - 1) >= least:
         return blamed
-    return dataclasses.replace(blamed, back=others | inner.back, guilty=tuple(_with_parts(one, unit, inner) for one in blamed.guilty))
+    return dataclasses.replace(
+        blamed, back=others | inner.back, guilty=tuple(part for one in blamed.guilty for part in _with_parts(one, unit, inner))
+    )
 
 
 class _Enough(Exception):
     """No further mixture is worth it."""
 
 
-def _with_parts(one: Guilty, unit: str, inner: Found) -> Guilty:
-    """A set with a unit's parts named: hunks in addition, pieces in its place."""
-    if unit not in one.units:
-        return one
+def _with_parts(one: Guilty, unit: str, inner: Found) -> Iterator[Guilty]:
+    """A set with a unit's parts named: hunks in addition, pieces in its place, each with its share where the unit was the whole set."""
     own = tuple(sorted(inner.back - inner.support))
-    if any(HUNK in part for part in own):
-        return dataclasses.replace(one, hunks=(*one.hunks, *own))
-    rest = tuple(other for other in one.units if other != unit)
-    return dataclasses.replace(one, units=(*own, *rest))
+    if unit not in one.units:
+        yield one
+    elif any(HUNK in part for part in own):
+        yield dataclasses.replace(one, hunks=(*one.hunks, *own))
+    elif len(one.units) > 1:
+        yield dataclasses.replace(one, units=(*own, *(other for other in one.units if other != unit)))
+    else:
+        for part in inner.guilty:
+            share = None if part.share is None or one.share is None else part.share * one.share
+            brought = one.brought if len(inner.guilty) == 1 else None
+            yield dataclasses.replace(one, units=part.units, share=share, brought=brought, divided=part.divided)

@@ -50,6 +50,11 @@ class Piece:
         """The names, attributes and keywords that it has in it."""
         return frozenset(_used(self.nodes))
 
+    def calls(self, name: str) -> list[str]:
+        """Its calls of a function or method of that name, or with it as an argument, each as its syntax tree has it."""
+        every = (child for node in self.nodes for child in ast.walk(node) if isinstance(child, ast.Call))
+        return [ast.dump(call) for call in every if any(_called(part) == name for part in (call.func, *call.args))]
+
     def does_as(self, other: Piece) -> bool:
         """Whether both are the same but for docstrings, comments and layout."""
         return self.text == other.text or list(map(_code, self.nodes)) == list(map(_code, other.nodes))
@@ -246,6 +251,10 @@ def _used(nodes: Sequence[ast.stmt]) -> Iterator[str]:
             yield child.attr
         elif isinstance(child, ast.keyword) and child.arg:
             yield child.arg
+
+
+def _called(node: ast.AST) -> str:
+    return node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
 
 
 def _code(node: ast.stmt) -> str:

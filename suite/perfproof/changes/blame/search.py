@@ -41,8 +41,8 @@ class Guilty:
     """Units that bring a share of the change: one unit, or several that act together; and the hunks of them that were found to matter.
 
     `share` is what goes away with them taken back (None: they were not needed on the bad build, only on the good one).
-    `brought` is the share that they bring to the good build, None where that could not be tested. `divided` is False for a group whose
-    parts could not be tested one without another.
+    `interval` is that of the share where it was measured and not counted; the caller knows it. `brought` is the share that they bring to
+    the good build, None where that could not be tested. `divided` is False for a group whose parts could not be tested one without another.
     """
 
     units: tuple[str, ...]
@@ -50,6 +50,7 @@ class Guilty:
     brought: float | None
     divided: bool
     hunks: tuple[str, ...] = ()
+    interval: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,6 +124,8 @@ class _Search:
     def _where(self) -> tuple[Units, float | None]:
         """The first tiers that together take the whole change back; else those that take most of it, else all, which nobody could test:
         where the most suspicious ones don't run, more of them hardly will."""
+        if not self._order:
+            return NONE, 0.0
         best: tuple[Units, float | None] = (frozenset(self._order), None)
         reached, lost = NONE, 0
         for tier in self._tiers:

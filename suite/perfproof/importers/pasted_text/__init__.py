@@ -11,7 +11,7 @@ about. What it does not pair is named.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,21 +20,28 @@ from perfproof.importers.pasted_text.cells import unit_of
 from perfproof.importers.pasted_text.clients.client_blocks import Block
 from perfproof.importers.pasted_text.clients.client_setup import Setup
 from perfproof.importers.pasted_text.clients.json_values import Structure
-from perfproof.importers.pasted_text.headings import Context, Heading, contexts
+from perfproof.importers.pasted_text.headings import Context, Heading, both, contexts
+from perfproof.importers.pasted_text.lines import side_letters
+from perfproof.importers.pasted_text.lines.text_lines import lines_of, load
 from perfproof.importers.pasted_text.named_values import OF_TWO, Named, arrowed, in_order
 from perfproof.importers.pasted_text.pairs import pairing
+from perfproof.importers.pasted_text.pairs.pair_sections import plain_name
 from perfproof.importers.pasted_text.readings import Found, Paste, Reading, Score, ordinal
 from perfproof.importers.pasted_text.tables import captions, lm_eval_tables, table_readings
 from perfproof.importers.pasted_text.tables.table_shapes import Table
 from perfproof.importers.pasted_text.text_items import Data, Item, Sentence
-from perfproof.importers.pasted_text.text_lines import lines_of, load
 from perfproof.model.base import numerals
 from perfproof.model.base.errors import BadInput
-from perfproof.model.base.quantities import known
+from perfproof.model.base.quantities import known, scale
+from perfproof.model.records.eval_items import Total
 from perfproof.model.scenarios.metric_directions import better, better_in
 from perfproof.model.scenarios.side_names import role
 
 __all__ = ["parse", "read"]
+
+LEAST_SIDES = 2
+NEAR = 0.02
+"""How far a number of a sentence may be from one of a table and still be the same, rounded."""
 
 
 def read(path: Path) -> Paste:
@@ -47,7 +54,7 @@ def read(path: Path) -> Paste:
 
 def parse(text: str) -> Paste:
     """What a text holds."""
-    lines = lines_of(text)
+    lines = side_letters.told(lines_of(text))
     paste = _read(text, text_items.items_of(lines))
     if not paste.pairs and not paste.scores:
         return paste
@@ -60,15 +67,51 @@ def _read(text: str, items: Sequence[Item]) -> Paste:
     """What the items of a text hold: numbers with their sides, or else what its sentences say."""
     found = _found(items)
     paste = pairing.pair(found)
+    if not paste.pairs and not paste.scores:
+        paste = _of_two_models(items, found) or paste
     words = _words(items)
     said = sentences.read(words)
     unclear = sentences.unread(words, said)
     if paste.pairs or paste.scores:
-        beside = [f"a sentence: {one.metric} {one.before:g} to {one.after:g} {one.unit}" for one in said]
-        return replace(paste, left_out=tuple(dict.fromkeys([*paste.left_out, *beside, *unclear])))
+        more = pairing.pair(_of_sentences([one for one in said if _is_more(one, paste)]))
+        beside = [f"a sentence: {one.metric} {one.before:g} to {one.after:g} {one.unit}" for one in said if not _is_more(one, paste)]
+        left_out = tuple(dict.fromkeys([*paste.left_out, *beside, *unclear, *more.faults]))
+        return replace(paste, pairs=[*paste.pairs, *more.pairs], readings=[*paste.readings, *more.readings], left_out=left_out)
     if not said or paste.faults or paste.scores:
         return replace(paste, reasons=(*paste.reasons, *refusals.unread(text))) if not paste.reasons else paste
     return replace(pairing.pair(_of_sentences(said)), left_out=tuple(dict.fromkeys([*paste.left_out, *unclear])))
+
+
+def _of_two_models(items: Sequence[Item], found: Found) -> Paste | None:
+    """The pairs of a text that ran one model before and another after, told as unequal work; None for any other text."""
+    models = {item.model for item in items if isinstance(item, Setup)}
+    ran: dict[str, set[str]] = {}
+    for side, context in [*((one.side, one.context) for one in found.readings), *((one.total.side, one.context) for one in found.scores)]:
+        ran.setdefault(side, set()).update(models & set(context.section))
+    if len(ran) < LEAST_SIDES or any(len(own) != 1 for own in ran.values()):
+        return None
+    paste = pairing.pair(_found(items, apart=False))
+    own = {side: next(iter(each)) for side, each in ran.items()}
+    scores = [replace(one, before=_asked(one.before, own), after=_asked(one.after, own)) for one in paste.scores]
+    told = f"not the same work: {', '.join(f'{side} ran {model}' for side, model in own.items())}; another model alone changes the numbers"
+    pairs = [replace(pair, same_work=False) for pair in paste.pairs]
+    return replace(paste, pairs=pairs, scores=scores, left_out=(told, *paste.left_out)) if pairs or scores else None
+
+
+def _asked(total: Total, models: Mapping[str, str]) -> Total:
+    return replace(total, asked={**total.asked, "model": models.get(total.side, "")})
+
+
+def _is_more(said: sentences.Said, paste: Paste) -> bool:
+    """Whether a sentence says more than the numbers beside it: neither of its own is about one of theirs, and no metric is theirs."""
+    own = [value * scale(said.unit)[1] for value in (said.before, said.after)]
+    theirs = [
+        numerals.value(one.digits, "") * scale(one.unit or one.named)[1]
+        for one in paste.readings
+        if scale(one.unit or one.named)[0] in (scale(said.unit)[0], "")
+    ]
+    near = any(abs(value - other) <= NEAR * max(abs(value), abs(other)) for value in own for other in theirs)
+    return not near and not any(plain_name(said.metric) == plain_name(pair.label) for pair in paste.pairs)
 
 
 def _words(items: Sequence[Item]) -> str:
@@ -81,13 +124,14 @@ def _words(items: Sequence[Item]) -> str:
     return "\n".join(text for text in found if text is not None)
 
 
-def _found(items: Sequence[Item]) -> Found:
-    """What all readers find, each item below its headings."""
+def _found(items: Sequence[Item], *, apart: bool = True) -> Found:
+    """What all readers find, each item below its headings; models `apart`, or as if they were one."""
     found = Found()
-    models = _models(items)
+    models = _models(items, apart=apart)
     data: list[Data] = [item for item in items if not isinstance(item, Setup)]
     around = iter(contexts([item if isinstance(item, Heading) else not isinstance(item, Sentence) for item in data]))
     by = numerals.convention([each for item in items if isinstance(item, Table) for row in item.rows for each in row])
+    said = next((one for item in items if isinstance(item, Sentence | Heading) and (one := both(item.text))), "")
     sides, caption, remark = _Sides(), "", ""
     unit = next((one for item in items if isinstance(item, Sentence | Heading) and (one := captions.unit_of_all(item.text))), "")
     for place, item in enumerate(data):
@@ -107,14 +151,36 @@ def _found(items: Sequence[Item]) -> Found:
         elif isinstance(item, Structure):
             found.add(_structure(item, sides, context, place))
         elif isinstance(item, Named):
-            found.add(_named(item, context, place))
+            found.add(_named(item, context, place, said))
         elif lm_eval_tables.is_scores(item):
             context = sides.of_scores(context)
             found.add(lm_eval_tables.read(item, context, context.side, by))
         else:
             found.add(table_readings.read(item, context, place))
+    below = next((one for item in items if isinstance(item, Sentence) and (one := _metric_in_brackets(item.text))), "")
+    found.readings = [
+        replace(each, label=below, measure=below) if below and each.label == "value" and not each.measure else each
+        for each in found.readings
+    ]
+    found.readings = [_without_its_unit(reading) for reading in found.readings]
+    found.order = said
     found.readings = [_in_unit(reading, unit) for reading in found.readings] if unit else found.readings
     return found
+
+
+def _metric_in_brackets(text: str) -> str:
+    """The metric that a line in brackets says all numbers are, "(mean TTFT over 3 runs)"."""
+    found = re.fullmatch(r"[(\[](.{3,60})[)\]]\.?", text.strip()) or re.match(r"(?:This is|These are) (?:the )?(.{3,80})", text.strip())
+    match = sentences.METRIC.match(found[1]) if found else None
+    return match["label"] if match else ""
+
+
+def _without_its_unit(reading: Reading) -> Reading:
+    """A number below "Before (tok/s)": of the side Before, in that unit."""
+    unit = unit_of(reading.side) if reading.side.endswith((")", "]")) else ""
+    if not unit or not (side := re.sub(r"\s*[(\[][^()\[\]]*[)\]]$", "", reading.side)):
+        return reading
+    return replace(reading, side=side, unit=reading.unit or ("" if reading.named else unit))
 
 
 def _in_unit(reading: Reading, unit: str) -> Reading:
@@ -129,10 +195,10 @@ def _in_unit(reading: Reading, unit: str) -> Reading:
     return replace(reading, unit=unit)
 
 
-def _models(items: Sequence[Item]) -> list[tuple[str, ...]]:
+def _models(items: Sequence[Item], *, apart: bool) -> list[tuple[str, ...]]:
     """The model of each item that is no setup, where the text has several. One named above a side holds for the sides below, one named
     below a side for that side alone."""
-    several = len({item.model.casefold() for item in items if isinstance(item, Setup)}) > 1
+    several = apart and len({item.model.casefold() for item in items if isinstance(item, Setup)}) > 1
     found: list[tuple[str, ...]] = []
     own: tuple[str, ...] = ()
     fresh = outer = False
@@ -231,10 +297,11 @@ def _inside(name: str) -> tuple[str, str]:
     return (side, rest) if dot and role(side) in ("baseline", "candidate") else ("", name)
 
 
-def _named(item: Named, context: Context, place: int) -> Found:
+def _named(item: Named, context: Context, place: int, order_of_all: str) -> Found:
     """The numbers of one line."""
     above = context.above
-    texts = (context.caption, context.side, *reversed(context.section), *reversed(context.weak))
+    own_names = dict.fromkeys(value.name for value in item.values if value.side in OF_TWO)
+    texts = (*own_names, context.caption, context.side, *reversed(context.section), *reversed(context.weak), order_of_all)
     order = next((sides for text in texts if (sides := in_order(text))), None)
     ran = {one: "" if order or not context.side else str(at) for at, one in enumerate(OF_TWO, 1)}
     said = next((sides for text in (context.side, *context.section, *context.weak) if (sides := arrowed(text))), ("before", "after"))

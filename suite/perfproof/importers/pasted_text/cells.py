@@ -32,7 +32,8 @@ _CHANGE = re.compile(
     rf"^(?P<before>{DIGITS})\s*(?P<own>{UNIT})?\s*(?:→|->|=>|➔|➜|⟶)\s*(?P<value>{DIGITS})\s*(?P<late>{UNIT})?(?P<rest>\s*[(\[].*)?$"
 )
 _VERSUS = re.compile(
-    rf"(?i)^(?P<before>{DIGITS})\s*(?P<own>{UNIT})?\s*(?:/|\||\bvs\.?|\bversus\b)\s*(?P<value>{DIGITS})\s*(?P<late>{UNIT})?(?P<rest>\s*[(\[].*)?$"
+    rf"(?i)^(?P<before>{DIGITS})\s*(?P<own>{UNIT})?\s*(?:/|\||\bvs\.?"
+    rf"|\bversus\b)\s*(?P<value>{DIGITS})\s*(?P<late>{UNIT})?(?P<rest>\s*[(\[].*)?$"
 )
 """Two numbers of which the head of the column says whose they are."""
 _CLAIM = re.compile(
@@ -86,6 +87,16 @@ def bare(text: str) -> str:
 def cell(text: str) -> Cell:
     """What a cell says."""
     plain = bare(text)
+    if priced := _PRICE.match(plain):
+        plain = f"{priced['value']} {priced['sign']}{plain[priced.end() :]}"
+        found = _PRICED.match(plain)
+        if found and is_digits(found["value"]):
+            return Cell(text=plain, kind="value", digits=found["value"], unit=found["own"])
+    if clock := _CLOCK.match(plain):
+        seconds = int(clock["hours"] or 0) * 3600 + int(clock["minutes"]) * 60 + int(clock["seconds"])
+        return Cell(text=plain, kind="value", digits=f"{seconds}{clock['rest'] or ''}", unit="s")
+    if _HASH.fullmatch(plain) and re.search(r"[a-f]", plain) and re.search(r"[0-9]", plain):
+        return Cell(text=plain, kind="words")
     if not plain or plain.lower().strip("().") in _MISSING:
         return Cell(text=plain, kind="missing")
     if (found := _CHANGE.match(plain)) and all(map(is_digits, (found["before"], found["value"]))):
@@ -104,6 +115,14 @@ def cell(text: str) -> Cell:
     return Cell(text=plain, kind="words")
 
 
+_HASH = re.compile(r"[0-9a-f]{7,40}")
+"""A commit, which may begin as a number does."""
+_CLOCK = re.compile(r"^(?:(?P<hours>[0-9]{1,3}):)?(?P<minutes>[0-9]{1,3}):(?P<seconds>[0-5][0-9])(?P<rest>\.[0-9]+)?$")
+"""A time of minutes and seconds: 1:32."""
+_PRICE = re.compile(rf"^(?P<sign>[$€£¥])\s?(?P<value>{DIGITS})(?![\w.])")
+_PRICED = re.compile(rf"^(?P<value>{DIGITS}) (?P<own>[$€£¥])(?:\s*[(\[].*)?$")
+
+
 def known_share(plain: str) -> bool:
     """Whether a per cent has no sign and no word: "78.1 %" is a value."""
     return bool(re.fullmatch(rf"{DIGITS}\s?%", plain)) and plain[0] not in "+-"
@@ -119,6 +138,10 @@ _SNAKE_RATE = re.compile(
 )
 
 
+_SPELT_RATE = re.compile(r"(?i)(?:^|[\s_])(?P<what>[a-z]{1,12})(?: per |\s?/\s)(?P<time>s|secs?|seconds?|min|minutes?|hr|hour)$")
+"""A rate in words at the end of a name: "requests per minute"."""
+
+
 def unit_of(name: str) -> str:
     """The unit that a name ends with, "" where none is surely one: "before (us)", "TTFT, ms", "mean_ttft_ms", but not "arm (B)"."""
     found = _AT_END.search(name)
@@ -127,6 +150,8 @@ def unit_of(name: str) -> str:
         return _spelt(unit)
     if rate := _SNAKE_RATE.search(name):
         return f"{rate['what']}/s"
+    if rate := _SPELT_RATE.search(name):
+        return f"{rate['what']}/{rate['time']}"
     last = _LAST_WORD.search(name)
     word = _spelt(last["unit"]) if last else ""
     spelt = word != "s" or bool(re.search(r"[a-z]_s$", name))

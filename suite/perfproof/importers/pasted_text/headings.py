@@ -12,10 +12,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from perfproof.importers.pasted_text.cells import DIGITS, bare, unit_of
-from perfproof.importers.pasted_text.text_lines import Line
+from perfproof.importers.pasted_text.cells import DIGITS, UNIT, bare, unit_of
+from perfproof.importers.pasted_text.lines.text_lines import Line
+from perfproof.model.base.quantities import known
 from perfproof.model.scenarios.metric_directions import better
-from perfproof.model.scenarios.side_names import release, role, split
+from perfproof.model.scenarios.side_names import commit, release, role, split
 
 BOLD, COLON, PLAIN, BULLET = 7, 8, 9, 10
 """Levels of headings, below the six of markdown's own."""
@@ -36,14 +37,21 @@ _MIXING = re.compile(
 )
 """Words with which a sentence that names the baseline may be of the other side, or of both."""
 RUN = re.compile(
-    r"(?i)(?:^|[\s,(_-]+)\(?(?:(?:run|trial|rep|repeat|repetition|attempt|pass|seed|round)\s*(?:no\.?|number|#|=|_)?\s*#?(?P<number>[0-9]{1,4})"
+    r"(?i)(?:^|[\s,(_-]+)\(?(?:(?:run|trial|rep|repeat|repetition|attempt|pass|seed|round|iteration|iter|it)\s*(?:no\.?|number|#|="
+    r"|_)?\s*#?(?P<number>[0-9]{1,4})"
     r"(?:\s*(?:/|of)\s*[0-9]{1,4})?|(?P<ordinal>first|second|third|fourth|fifth|1st|2nd|3rd|[4-9]th) (?:run|trial|attempt"
-    r"|time|repetition)|(?:lauf|durchlauf|essai|ejecución|corrida|prova|проход|запуск)\s*(?:n[o°]\.?|nr\.?|#)?\s*(?P<foreign>[0-9]{1,4}))\)?\s*$"
+    r"|time|repetition)|(?:lauf|durchlauf|essai|ejecución|corrida|prova|проход|запуск)\s*(?:n[o°]\.?|nr\.?"
+    r"|#)?\s*(?P<foreign>[0-9]{1,4}))\)?\s*$"
     r"|(?:第\s?)(?P<counted>[0-9]{1,4}|[一二三四五六七八九十])\s?(?:次|回|轮|輪)(?:运行|运转|跑|测试|計測|測定)?\s*$"
 )
+FILE = re.compile(r"\S+\.(?:log|txt|jsonl?|out|csv)")
+LETTERED = re.compile(r"(?i)(?:config|configuration|setup|variant|arm|build|group|option|version|case|system)\s+[ab]")
+"""What two sides are called that have no names."""
 _MARK = re.compile(r"^(?P<mark>#{1,6})(?:\s+|(?=[A-Za-z]))(?P<text>.*?)\s*#*$")
 _BOLD = re.compile(r"^(?P<mark>\*\*|__)(?P<text>[^*]+)(?P=mark)\s*:?\s*$|^(?P<early>\*\*|__)(?P<colon>[^*]+):(?P=early)$")
 _BULLET = re.compile(r"^(?:[-*+•]|[0-9]{1,2}[.)])\s+(?P<text>.+)$")
+_ENTRY = re.compile(r"^(?:name|side|branch|build|variant|label|config|commit|version|arm|ref):\s*[\"']?(?P<side>[^\"':,{}]{2,60})[\"']?$")
+"""What an entry of a list of YAML says of whose it is."""
 _FRAMED = re.compile(r"^(?:={2,}|-{2,}|\*{3,}|~{2,}|>{2,})\s*(?P<text>[^=~*-][^=~]*?)\s*(?:={2,}|-{2,}|\*{3,}|~{2,}|<{2,})$")
 _BRACKETED = re.compile(r"^(?:\[(?P<square>[^\[\]\"',]{2,60})\]|\((?P<round>[^()\"',=]{2,60})\)|«(?P<quoted>[^»]{2,60})»)\s*:?$")
 """A line in brackets alone: [before], as files of settings have them."""
@@ -58,9 +66,11 @@ _OF_PATCH = (
 )
 """What may stand behind "before" and "after" in a sentence for them to name a side."""
 _BOTH = re.compile(
-    r"(?i)\b(?:before|after|old|new|main|master|base\w*|pr|patch\w*)\s*(?:/|\||->|→|=>)\s*(?:before|after|old|new|main|master|base\w*|pr|patch\w*)\b"
+    r"(?i)\b(?:before|after|old|new|main|master|base\w*|pr|patch\w*)\s*(?:/|\||->|→|=>)\s*(?:before|after|old|new|main|master"
+    r"|base\w*|pr|patch\w*)\b"
 )
 """Words for either side beside each other: these say the order of numbers."""
+_AND = re.compile(r"(?P<one>[\w#~^]+)(?: (?:and|then|vs\.?|versus) |\s*(?:/|->|→|=>)\s*)(?P<other>[\w#~^]+)")
 _UNDERLINE = re.compile(r"^(?:={3,}|-{3,})$")
 
 
@@ -110,11 +120,13 @@ def marked_heading(lines: Sequence[Line], at: int) -> tuple[Heading, int] | None
     if _UNDERLINE.match(below) and len(line.text) <= LONGEST and re.match(r"[^\W\d_]", line.text) and ": " not in line.text:
         return _heading(line.text, 2, line), at + 2
     bullet = _BULLET.match(line.text)
+    if bullet and (entry := _ENTRY.match(bullet["text"])) and role(entry["side"]) in ("baseline", "candidate"):
+        return Heading(text=entry["side"], level=BULLET + line.indent, number=line.number), at + 1
     text = bare(bullet["text"]) if bullet else ""
     sided = role(text) and len(text.split()) <= HEADING_WORDS and not re.search(rf"[:=]|{DIGITS}\s?[A-Za-z%/]", text)
     counted = re.match(r"[0-9]{1,2}[.)]\s", line.text) and len(text.split()) <= HEADING_WORDS and not re.search(r"[0-9:=|,.!?]", text)
     group = bool(bullet) and at + 1 < len(lines) and lines[at + 1].indent > line.indent and bool(_BULLET.match(below))
-    if group and not re.search(rf"[:=]|{DIGITS}\s?[A-Za-z%/]", text.rstrip(":")) and len(text) <= LONGEST:
+    if group and not re.search(r"[:=]", text.rstrip(":")) and not _measures(text) and len(text) <= LONGEST:
         return _heading(text, BULLET + line.indent, line), at + 1
     alone = counted and not re.match(r"[0-9]{1,2}[.)]\s", below)
     if bullet and len(text) <= LONGEST and (text.endswith(":") or sided or alone):
@@ -122,11 +134,20 @@ def marked_heading(lines: Sequence[Line], at: int) -> tuple[Heading, int] | None
     return None
 
 
+def _measures(text: str) -> bool:
+    """Whether a text has a number with a unit; "8B" is a model's size."""
+    return any(known(found[1]) and found[1] != "B" for found in re.finditer(rf"{DIGITS}\s?({UNIT})", text))
+
+
 def plain_heading(lines: Sequence[Line], at: int) -> tuple[Heading, int] | None:
     """A short line of plain words, one that ends with a colon, or the one word for a side that a sentence has."""
     line = lines[at]
     text = bare(line.text)
     words = text.strip(":").split()
+    if re.search(rf"{DIGITS}\s?(?:{UNIT})?\s*(?:->|→|=>)", text):
+        return None
+    if len(words) == 1 and release(text.strip(":")) is not None:
+        return _heading(text, PLAIN, line), at + 1
     if line.text.startswith(("-", "=", "$", "|", "{", "}", "[")) or not words or not re.search(r"[^\W\d_]", text):
         return None
     if ": " in text and not SETUP.match(text):
@@ -166,11 +187,74 @@ def run_of(found: re.Match[str]) -> str:
 
 def _said(words: str) -> str:
     """The one word for a side that a sentence has, "" where it has none, or words for both."""
-    if _MIXING.search(words) or _BOTH.search(words) or re.search(r"[0-9]\s?(?:ms|us|µs|s|tok/s|req/s|%|x)\b", words):
+    if (
+        words.rstrip().endswith(":")
+        and not _BOTH.search(words)
+        and len(words.split()) > SIDE_WORDS
+        and (named := _introduced(words)) is not None
+    ):
+        return named
+    if _MIXING.search(words) or _BOTH.search(words) or _measures(words) or re.search(r"[0-9]\s?(?:ms|us|µs|s|tok/s|req/s|%|x)\b", words):
         return ""
     base, other = ([word for word in named if _says(words, word)] for named in SENTENCES)
     first = next((word for word in (*base, *other) if words.lower().startswith(word)), "")
     return first or ("" if bool(base) == bool(other) else (base or other)[0])
+
+
+def _introduced(words: str) -> str | None:
+    """The side of what a sentence introduces, "With my fix (commit a90c3b5), the same reproducer:";"
+    " "" where it names both or a word for one
+    stands elsewhere ("was not supported upstream"), None where the words alone may decide."""
+    sentence = re.split(r"(?<=[.!?])\s+", words)[-1].rstrip(": ")
+    if _MIXING.search(sentence):
+        return ""
+    tokens = sentence.split()
+    found: dict[str, str] = {}
+    for at, token in enumerate(tokens):
+        before = tokens[at - 1].lower() if at else ""
+        first = token.lower().strip("(,")
+        if first in _WITH and not re.match(_OF_PATCH, f" {' '.join(tokens[at + 1 :])}".rstrip("(,")):
+            continue
+        if at and first not in _WITH and before not in _INTRODUCING:
+            continue
+        if first not in _WITH and not (role(first) and first not in ("on", "off", "here")) and first not in ("this", "my", "our"):
+            continue
+        ways = [" ".join(tokens[at : at + size]).strip(" ,;()") for size in range(1, min(4, len(tokens) - at) + 1)]
+        ways = [way for way in ways if way.split()[-1].lower() not in (*_INTRODUCING, "off", "it") and role(way.split()[-1])]
+        ways = [way for way in ways if way.lower() not in ("these", "this", "my", "our", "those")]
+        ways = [first] if ways and first in ("before", "after") else ways
+        named = next((way for way in ways if role(way) in ("baseline", "candidate")), "")
+        bracket = re.match(rf"{re.escape(named)} (\([^()]{{2,30}}\))", " ".join(tokens[at:]))
+        named = f"{named} {bracket[1]}" if named and bracket and role(f"{named} {bracket[1]}") == role(named) else named
+        found |= {role(named): named} if named and role(named) not in found else {}
+    if len(found) == 1:
+        return next(iter(found.values()))
+    return "" if found or re.search(r"\b(?:not|n't|no)\b", words) else None
+
+
+_WITH = ("with", "without", "before", "after", "w/o", "w/")
+_INTRODUCING = (
+    *_WITH,
+    "on",
+    "in",
+    "for",
+    "from",
+    "using",
+    "of",
+    "at",
+    "is",
+    "are",
+    "the",
+    "my",
+    "our",
+    "your",
+    "and",
+    "to",
+    "then",
+    "now",
+    "this",
+)
+"""Words before a side's name in a sentence that introduces its numbers."""
 
 
 def _says(text: str, word: str) -> bool:
@@ -191,6 +275,10 @@ def contexts(marks: Iterable[Heading | bool]) -> list[Context]:
     repeated = frozenset(text for text, count in Counter(texts).items() if count > 1)
     plain = any(role(mark.text) and not _sets(mark.text) for mark in marks if isinstance(mark, Heading))
     open_ = _Open(repeated=repeated, shared=_shared_rests(texts), adopted=_adopted(marks, repeated), settings=not plain)
+    lettered = {text for text in texts if LETTERED.fullmatch(text)}
+    open_.lettered = len(lettered) == 2 and not plain
+    open_.files = len({text for text in texts if FILE.fullmatch(text)}) == 2 and not plain
+    open_.two = len({text.strip("`:*_ ") for text in texts if SETTING.match(text.upper())}) == 2
     found = []
     for mark in marks:
         if isinstance(mark, Heading):
@@ -227,6 +315,12 @@ def _adopted(marks: Sequence[Heading | bool], repeated: frozenset[str]) -> froze
     )
 
 
+def both(text: str) -> str:
+    """The words of a line that name both sides in their order, "without and with the flag", "" for none."""
+    found = (match for match in _AND.finditer(text) if {role(match["one"]), role(match["other"])} == {"baseline", "candidate"})
+    return next((match[0] for match in found), "")
+
+
 def _sets(text: str) -> bool:
     """Whether a heading says how something was set: of a side only where no other heading names one."""
     return bool(SETTING.match(text) or SETUP.match(text))
@@ -246,6 +340,7 @@ class _Open:
 
     def __init__(self, repeated: frozenset[str], shared: frozenset[str], adopted: frozenset[int], *, settings: bool) -> None:
         self._repeated, self._shared, self._adopted, self._settings = repeated, shared, adopted, settings
+        self.two = self.lettered = self.files = False
         self._side: Heading | None = None
         self._sections: list[Heading] = []
         self._run, self._read = "", False
@@ -284,12 +379,16 @@ class _Open:
 
     def _sided(self, text: str) -> tuple[str, str]:
         """A heading as a side and the case beside it; "" where it names no side."""
-        if _sets(text) and not self._settings:
+        if (_sets(text) and not self._settings) or both(text):
             return "", ""
         for side, rest in split(text):
             if rest.casefold() in self._shared and role(side):
                 return side, rest
-        return (text, "") if role(text) or release(text) is not None else ("", "")
+        if (self.lettered and LETTERED.fullmatch(text)) or (self.files and FILE.fullmatch(text)):
+            return text, ""
+        if SETTING.match(text) and self.two:
+            return text.strip("`:*_ "), ""
+        return (text, "") if role(text) or release(text) is not None or commit(text) else ("", "")
 
     def _close(self, level: int, *, of_side: bool) -> None:
         """Ends the sections that a heading of this level ends: those of its own level and below; of a side, those that stand inside the

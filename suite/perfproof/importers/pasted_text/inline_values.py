@@ -13,11 +13,11 @@ from dataclasses import dataclass, replace
 from perfproof.importers.pasted_text import named_values
 from perfproof.importers.pasted_text.cells import DIGITS, UNIT, bare, is_digits, unit_of
 from perfproof.importers.pasted_text.headings import RUN, SETTING, SETUP, run_of
+from perfproof.importers.pasted_text.lines.text_lines import Line
 from perfproof.importers.pasted_text.named_values import Named, Value
-from perfproof.importers.pasted_text.text_lines import Line
 from perfproof.model.base.quantities import known, scale
 from perfproof.model.scenarios.metric_directions import STATISTICS, better, better_in
-from perfproof.model.scenarios.side_names import role, split
+from perfproof.model.scenarios.side_names import release, role, split
 
 MOST, LONGEST_WORDS, LONGEST = 40, 6, 80
 MOST_NAMES = 2
@@ -30,10 +30,18 @@ _ARROW = re.compile(r"\s*(?:→|->|=>|➔|➜|⟶)\s*")
 _APART = re.compile(r"\s*[,;|](?:\s+|$)|\s*[|•]\s*|\s+/\s+|\s+(?:and|und|et|y|vs\.?|versus)\s+|\s+[-–—]\s+")
 _INSIDE = re.compile(r"^\s*[(\[](?P<text>[^()\[\]]{1,60})[)\]]")
 _SAID = re.compile(
-    r"(?i)\b(?:is|are|was|were|goes|went|drops?|dropped|fell|falls|rose|rises|takes?|took|gets?|got|sees?|saw|i|we|you|it|it's|that)\b"
+    r"(?i)\b(?:instead of|rather than|compared (?:to|with)|(?:down|up) from|is|are|was|were|goes|went|drops?|dropped|fell"
+    r"|falls|rose|rises|takes?|took|gets?|got|sees?|saw|i|we|you|it|it's|that)\b"
 )
 """Words of a sentence, which is read as one."""
-_SIDED = re.compile(r"^(?P<side>[^:=|,;]{1,60}?)\s*(?::|\s[-–—]|=>)\s+(?P<rest>[^\W\d].*[:=].*)$")
+_SIDED = re.compile(r"^(?P<side>[^:=|,;]{1,60}?)\s*(?::|\s[-–—]|=>|\s\|)\s+(?P<rest>[^\W\d].*[:=].*)$")
+_EACH_SIDED = re.compile(
+    rf"^(?:(?P<name>[^\W\d_][^:=]{{0,60}}?)\s*[:=]\s*)?(?P<before>{DIGITS})\s?(?P<unit>{UNIT})?\s*[(\[](?P<one>[^()\[\]]{{2,40}})[)\]]"
+    rf"\s*(?:->|→|=>|vs\.?|versus|,|/|to)\s*(?P<after>{DIGITS})\s?(?P<late>{UNIT})?\s*[(\[](?P<other>[^()\[\]]{{2,40}})[)\]]\.?$"
+)
+"""Two numbers with their sides in brackets: "402 ms (0.10.2) -> 371 ms (0.11.0)"."""
+_CASE = re.compile(r"^(?P<case>[^\W_][\w =./+-]{0,40}?)\s*(?:[—–]|:(?=\s)|\s-\s)\s*(?P<rest>\S.*[:=].*)$")
+_OF_RUN = re.compile(r"(?i)^(?P<side>(?:run|trial|rep)\s#?[0-9]{1,3})\s*[:.)-]?\s+(?P<rest>[^\W\d].*[0-9].*)$")
 _WAS = re.compile(
     rf"(?i)^(?:(?P<name>[^\W\d_][^:=]{{0,60}}?)\s*[:=]\s*)?(?P<after>{DIGITS})\s?(?P<unit>{UNIT})?\s*[,(]\s*"
     r"(?P<word>was|vs\.?|versus|from|(?:down|up) from|previously|formerly|before|main|master|baseline|base|old"
@@ -41,6 +49,8 @@ _WAS = re.compile(
     r"(?:\s+(?:(?:on|in|for|with)\s+)?(?P<side>[a-z][\w -]{1,30}?))?\s*\)?\.?$"
 )
 """A number and, behind it, what it was: "41 ms (was 45 ms)", "41 ms (main: 45 ms)"."""
+_KEY = re.compile(rf"^[\"'](?P<name>[^\"']{{2,60}})[\"']\s*:\s*[\"']?(?P<value>{DIGITS}\s?(?:{UNIT})?)[\"']?,?$")
+"""A key and its number, of an object without its braces."""
 _CHANGED = re.compile(rf"^(?P<change>{DIGITS}\s?(?:{UNIT})?\s*(?:→|->|=>)\s*{DIGITS}\s?(?:{UNIT})?)\s+(?P<label>[A-Za-z][^0-9]*)$")
 """A change, and what changed behind it."""
 _SPREAD = re.compile(r"\s*±\s*[0-9][0-9.,]*")
@@ -63,6 +73,10 @@ class _Quantity:
 def named_line(lines: Sequence[Line], at: int, depth: int = 0) -> tuple[Named, int] | None:
     """A line with a name and its numbers (`named_values`); where that leaves quantities of it unread, each by its own words, and what
     stays unread by name."""
+    if key := _KEY.match(lines[at].text):
+        lines = [replace(lines[at], text=f"{key['name']}: {key['value'].rstrip(',')}")]
+        found = named_values.named_line(lines, 0)
+        return (found[0], at + 1) if found else None
     found = named_values.named_line(lines, at)
     text = _BULLET.sub("", bare(lines[at].text))
     if SETTING.match(text):
@@ -71,6 +85,8 @@ def named_line(lines: Sequence[Line], at: int, depth: int = 0) -> tuple[Named, i
         return Named(values=bare_numbers, unread=(), number=lines[at].number), at + 1
     if depth < MOST_NAMES and (sided := _below_name(text, lines[at], depth)):
         return sided, at + 1
+    if cased := _of_case(text):
+        return Named(values=cased, unread=(), number=lines[at].number), at + 1
     if "±" in text and (values := values_in(_SPREAD.sub("", text))) and len(values) > 1:
         return Named(values=tuple(values), unread=((text.split(":")[0][:LONGEST], "±"),), number=lines[at].number), at + 1
     if found and count(text) <= len(found[0].values) + len(found[0].unread):
@@ -80,7 +96,14 @@ def named_line(lines: Sequence[Line], at: int, depth: int = 0) -> tuple[Named, i
     if found is None:
         return None
     return replace(
-        found[0], unread=(*found[0].unread, (found[0].values[0].name or text, f"more of its line was not read: {text[:LONGEST]}"))
+        found[0],
+        unread=(
+            *found[0].unread,
+            (
+                found[0].values[0].name if found[0].values and found[0].values[0].name else text,
+                f"more of its line was not read: {text[:LONGEST]}",
+            ),
+        ),
     ), at + 1
 
 
@@ -92,10 +115,24 @@ def _alone(text: str) -> tuple[Value, ...]:
     return found if found and all(known(value.unit) and not value.name and not value.side for value in found) else ()
 
 
+def _of_case(text: str) -> tuple[Value, ...]:
+    """A line that begins with a case and goes on with a number of either side: "TP=1 — before: 2,210 tok/s, after: 2,301 tok/s"."""
+    found = _CASE.match(text)
+    if not found or role(found["case"]) or better(found["case"]) is not None:
+        return ()
+    values = values_in(found["rest"]) or list(named_values.values_of("", found["rest"]))
+    if {role(value.side) for value in values} != {"baseline", "candidate"} or any(better(value.side) for value in values):
+        return ()
+    return tuple(
+        replace(value, name=f"{value.name}, {found['case']}" if value.name and value.name != value.unit else found["case"])
+        for value in values
+    )
+
+
 def _below_name(text: str, line: Line, depth: int) -> Named | None:
     """A line that begins with a side, or with a name, and goes on as a line of its own: "main: Throughput: 12.3 requests/s, 3158 total
     tokens/s", "Final estimate: PPL = 7.43"."""
-    parts = _SIDED.match(text)
+    parts = _OF_RUN.match(text) or _SIDED.match(text)
     if not parts or better(parts["side"]) is not None or SETUP.match(text):
         return None
     inner = named_line([replace(line, text=parts["rest"])], 0, depth + 1)
@@ -127,6 +164,18 @@ def values_in(text: str) -> list[Value]:
             Value(name=name, digits=was["before"], unit=late or unit, side=side),
             Value(name=name, digits=was["after"], unit=unit or late, side="now"),
         ]
+    if (sided := _EACH_SIDED.match(text)) and all(map(is_digits, (sided["before"], sided["after"]))):
+        unit = sided["unit"] or sided["late"] or ""
+        whose = (sided["one"], sided["other"])
+        if all(role(side) or release(side) is not None for side in whose) and known(unit):
+            name = (sided["name"] or "").strip()
+            return [
+                Value(name=name, digits=sided["before"], unit=unit, side=whose[0]),
+                Value(name=name, digits=sided["after"], unit=sided["late"] or unit, side=whose[1]),
+            ]
+    behind = re.search(r"\s[(\[](?P<metric>[^()\[\]]{2,30})[)\]]$", text)
+    if behind and better(behind["metric"]) and not role(behind["metric"]) and (values := values_in(text[: behind.start()])):
+        return [replace(value, name=behind["metric"]) if value.name in ("", value.unit) else value for value in values]
     found = list(_quantities(text))
     if not found or len(found) > MOST or text.endswith(":") or _SAID.search(text):
         return []

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable, Sequence
 
 from perfproof.importers.pasted_text.cells import DIGITS, UNIT, is_digits
+from perfproof.importers.pasted_text.lines.text_lines import Line
 from perfproof.importers.pasted_text.sentences import METRIC
-from perfproof.importers.pasted_text.text_lines import Line
 from perfproof.model.base import numerals
 from perfproof.model.base.quantities import known, scale
 
@@ -17,6 +17,7 @@ _NAMED = re.compile(
     rf"^[-+*•\s]*[^\W\d_][^:=]{{1,60}}(?:[:=]\s*[\w ]{{1,40}})??[:=]\s*(?P<digits>{DIGITS})\s?(?P<unit>{UNIT})?(?:\s*(?:±|\+/?-).*)?$"
 )
 """A line that is a name and its number, "tflops: 412.5"."""
+_ARROW = re.compile(r"\s*(?:->|→|=>)\s*")
 _COMMAND = re.compile(r"(?:^|\s)--[A-Za-z][\w-]*|^\$\s|^(?:export|pip|uv|git|cd|python3?|VLLM_[A-Z_]+=\S+)\s")
 
 
@@ -60,6 +61,10 @@ def _measured(text: str) -> list[set[str]]:
     if named := _NAMED.match(text):
         return [_spellings(named["digits"], named["unit"] or "")]
     return [
+        _spellings(one["digits"], one["unit"] or "")
+        for one in _QUANTITY.finditer(text)
+        if _ARROW.search(text[: one.start()][-4:]) or _ARROW.match(text[one.end() :])
+    ] or [
         _spellings(one["digits"], one["unit"] or "")
         for one in _QUANTITY.finditer(text)
         if not re.search(r"(?:\bat|@)\s*$", text[: one.start()])

@@ -8,14 +8,35 @@ from dataclasses import dataclass, replace
 
 from perfproof.importers.pasted_text.cells import DIGITS, UNIT, bare, cell, is_digits, unit_of
 from perfproof.importers.pasted_text.headings import RUN, SETTING, SETUP, run_of
-from perfproof.importers.pasted_text.text_lines import Line
+from perfproof.importers.pasted_text.lines.text_lines import Line
 from perfproof.model.base.quantities import known
-from perfproof.model.scenarios.metric_directions import better, better_in, word_set
-from perfproof.model.scenarios.side_names import role, split
+from perfproof.model.scenarios.metric_directions import STATISTICS, better, better_in, word_set
+from perfproof.model.scenarios.side_names import commit, release, role, split
 
 SIDE_KEYS = word_set("side branch build version commit arm variant label name tag rev revision ref patch impl config mode")
 RUN_KEYS = word_set("run trial rep repeat iteration iter seed attempt round")
 LONGEST_NAME = 80
+FEW_WORDS = 3
+_RATE = re.compile(rf"^(?P<name>[A-Za-z]{{1,10}}/s(?:ec)?)\s+(?P<digits>{DIGITS})$")
+"""A rate before its number: "req/s 11.02"."""
+_TWO = re.compile(
+    rf"^(?P<name>[^\W\d_][\w ().%-]{{1,30}}?)\s+(?P<rest>{DIGITS}\s?(?:{UNIT})?\s*(?:vs\.?|versus|/|->|→"
+    rf"|=>)\s*{DIGITS}\s?(?P<unit>{UNIT})?(?:\s*\(.*\))?)$"
+)
+"""A name and two numbers, without a colon."""
+_GROUPED = re.compile(r"^(?P<digits>[1-9][0-9]{0,2}(?: [0-9]{3})+(?:[.,][0-9]+)?)\s?(?P<unit>[^\W\d_][\w/µ]*)?$")
+"""One number whose thousands are parted by blanks."""
+_CHANGING = re.compile(r"(?i)^(?:this|the|my|our) (?:pr|change|patch|commit)\s+(?:\w+s)\s+(?:up\s+)?(?=[^\W\d])")
+"""What begins a sentence that ends as a line: "This PR regresses decode: 41 -> 44 ms"."""
+_VERB = re.compile(
+    r"(?i)\s+(?:gives?|gave|gets?|got|is|was|has|had|runs?|ran|does|did|shows?|reports?|needs?|takes?|took|reach(?:es|ed)?)\b"
+)
+_SAID = re.compile(
+    r"(?i)\b(?:vs|versus|is|are|was|were|goes|went|took|takes|take|about|around|at|of|for|in|on|from|to|by|than|with|after|before|i|we"
+    r"|it|this|that|in total|total|only|every"
+    r"|the|a|an|and|or|just|up|down|over|under|per|still|now|then|got|get|gets|sees?|saw|needs?|wait(?:ed|s)?|ran|runs?)\b"
+)
+"""Words of a sentence, which is no name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,14 +69,21 @@ _PLAIN = re.compile(rf"^(?P<name>[^\W\d_][^:=.;|]{{1,60}}?)\s+(?P<rest>{DIGITS}\
 _OF_SIDE = re.compile(r"^(?P<name>[^\W\d_][^:=.;|0-9]{1,40}?)\s+(?P<rest>[0-9]{1,9}[.,][0-9]{1,9})$")
 """A side and its number, whose unit and metric stand above."""
 _RAN = re.compile(
-    rf"(?i)^(?P<name>(?:run|trial|rep|repeat|lauf|essai)\s?#?[0-9]{{1,3}}|mean|avg|average|median)\s+(?P<digits>{DIGITS})\s?(?P<unit>{UNIT})$"
+    rf"(?i)^(?P<name>(?:run|trial|rep|repeat|lauf|essai)\s?#?[0-9]{{1,3}}|mean|avg|average"
+    rf"|median)\s+(?P<digits>{DIGITS})\s?(?P<unit>{UNIT})$"
 )
 """The number of a run, without a colon, or what was made of all of them."""
 _FIELD = re.compile(r"(?<![\w.])(?P<key>[A-Za-z_][\w./%-]{0,40}(?:\([0-9.]{1,5}\))?)=(?P<value>\"[^\"]*\"|[^\s,;]+)")
 _LIST = re.compile(
-    rf"^[\[(]?\s*(?P<first>{DIGITS})\s*(?P<unit>{UNIT})?(?:(?:\s*[,;/|]\s+|\s{{2,}}|\s){DIGITS}\s*(?P<last>{UNIT})?)+\s*[\])]?\s*(?P<all>{UNIT})?\.?$"
+    rf"^[\[(]?\s*(?P<first>{DIGITS})\s*(?P<unit>{UNIT})?(?:(?:\s*[,;/|]\s+|\s{{2,}}"
+    rf"|\s){DIGITS}\s*(?P<last>{UNIT})?)+\s*[\])]?\s*(?P<all>{UNIT})?\.?$"
 )
-_PART = re.compile(rf"^(?P<before>[^\d]*?)\s*(?P<digits>{DIGITS})\s*(?P<after>[^\d(\[]*?)(?:\s*[(\[](?P<inside>[^()\[\]]*)[)\]])?\.?$")
+_MADE = re.compile(r"\s*[,;]?\s*[(\[]?(?:mean|average|avg|median)\s*[:=]?\s*[0-9.,]+\s*[\w/µ%]*[)\]]?\.?$", re.IGNORECASE)
+"""What was made of the runs before it."""
+_PART = re.compile(
+    rf"^(?P<before>(?:[^\d]"
+    rf"|(?<=[A-Za-z])[0-9][0-9.]{{0,4}}(?=[\s:=]))*?)\s*(?<![A-Za-z])(?P<digits>{DIGITS})\s*(?P<after>[^\d(\[]*?)(?:\s*[(\[](?P<inside>[^()\[\]]*)[)\]])?\.?$"
+)
 _ARROWED = re.compile(r"(?P<first>[\w~^#]+(?: \w+)?)\s*(?:→|->|=>)\s*(?P<second>[\w~^#]+(?: \w+)?)")
 OF_TWO = ("first of two", "second of two")
 """The sides of two numbers beside each other, until a heading says whose they are."""
@@ -83,9 +111,27 @@ def named_line(lines: Sequence[Line], at: int) -> tuple[Named, int] | None:
             return Named(values=(value,) if run else (), unread=unread, number=lines[at].number), at + 1
         if (of_side := _OF_SIDE.match(text)) and role(of_side["name"]) in ("baseline", "candidate"):
             return Named(values=(Value(name="", digits=of_side["rest"], side=of_side["name"]),), unread=(), number=lines[at].number), at + 1
-        if not plain or better_in(plain["name"], unit_of(plain["rest"]) or "") is None or better(plain["name"]) is None:
+        if (rate := _RATE.match(text)) and known(rate["name"]):
+            value = Value(name=rate["name"], digits=rate["digits"], unit=rate["name"])
+            return Named(values=(value,), unread=(), number=lines[at].number), at + 1
+        side = _VERB.split(plain["name"])[0] if plain else ""
+        if plain and role(side) in ("baseline", "candidate") and (one := cell(plain["rest"])).kind == "value" and known(one.unit):
+            value = Value(name=one.unit if "/" in one.unit else "", digits=one.digits, unit=one.unit, side=side)
+            return Named(values=(value,), unread=(), number=lines[at].number), at + 1
+        if plain and _measured(plain["name"], cell(plain["rest"]).unit):
+            return Named(
+                values=(_sided(Value(name=plain["name"], digits=cell(plain["rest"]).digits, unit=cell(plain["rest"]).unit)),),
+                unread=(),
+                number=lines[at].number,
+            ), at + 1
+        two = _TWO.match(text)
+        of_unit = two and (known(two["unit"]) and better_in(two["name"], two["unit"]) if two["unit"] else re.fullmatch(r"\w+", two["name"]))
+        if two and of_unit and not _SAID.search(two["name"]):
+            found = two
+        elif not plain or better_in(plain["name"], unit_of(plain["rest"]) or "") is None or better(plain["name"]) is None:
             return None
-        found = plain
+        else:
+            found = plain
     name, rest = found["name"].strip(), found["rest"].strip()
     values = tuple(_sided(value) for value in values_of(name, rest))
     if SETUP.match(text) and cell(rest).kind == "words" and not any(value.side for value in values):
@@ -101,11 +147,18 @@ def named_line(lines: Sequence[Line], at: int) -> tuple[Named, int] | None:
     return None
 
 
+def _measured(name: str, unit: str) -> bool:
+    """Whether a few words before a quantity are what was measured, "decode 9.1 ms": no verb and no side."""
+    plain = len(name.split()) <= FEW_WORDS and not _SAID.search(name) and not name.endswith((",", "."))
+    return plain and bool(unit) and known(unit) and unit != "B" and better_in(name, unit) is not None and not role(name)
+
+
 def values_of(name: str, rest: str) -> Iterator[Value]:
     """The numbers behind a name, "" for a line that has none."""
     found = cell(rest)
     if found.kind == "change":
         first, second = arrowed(name) or ("before", "after")
+        name = _CHANGING.sub("", name)
         yield Value(name=name, digits=found.before, unit=found.first_unit, side=first)
         yield Value(name=name, digits=found.digits, unit=found.unit, side=second)
     elif found.kind == "versus" and role(name) and better(name) is None:
@@ -115,12 +168,22 @@ def values_of(name: str, rest: str) -> Iterator[Value]:
         one, other = next((sides for text in _INSIDE.findall(rest) if (sides := in_order(text))), OF_TWO)
         yield Value(name=name, digits=found.before, unit=found.first_unit, side=one)
         yield Value(name=name, digits=found.digits, unit=found.unit, side=other)
-    elif _LIST.match(rest) and not is_digits(rest.strip("[]() .")) and (runs := list(_runs(name, rest))):
+    elif grouped := _GROUPED.match(rest):
+        yield Value(name=name, digits=grouped["digits"], unit=grouped["unit"] or "")
+    elif runs := _listed(name, rest):
         yield from runs
     elif found.kind == "value" and not re.search(rf"[,;]\s+{DIGITS}\s*[A-Za-z(]", _INSIDE.sub("", rest)):
         yield Value(name=name, digits=found.digits, unit=found.unit)
     else:
         yield from _several(name, rest)
+
+
+def _listed(name: str, rest: str) -> list[Value]:
+    """Several numbers of one kind, and what was made of them left out: "810, 812, 815 ms (mean 812)"; [] for anything else."""
+    told = _MADE.sub("", rest)
+    if not _LIST.match(told) or (told == rest and is_digits(rest.strip("[]() ."))):
+        return []
+    return list(_runs(name, told))
 
 
 def in_order(text: str) -> tuple[str, str] | None:
@@ -179,12 +242,14 @@ def _part(name: str, part: re.Match[str]) -> Value:
     if after and not unit and known(last := after.rsplit(" ", 1)[-1]):
         unit, words = last, after
     side = next((each for each in (inside, before, words) if each and role(re.sub(r"^(?:on|with|for|in)\s+(?=\S)", "", each))), "")
-    label = before if before and before != side and not _REMARK.match(before) else ""
+    label = before if before and before != side and not (_REMARK.match(before) and better(before) is None) else ""
     if side:
         return Value(name=name, digits=part["digits"], unit=unit, side=re.sub(r"^(?:on|for|in)\s+", "", side))
     if label and role(name):
         return Value(name=label, digits=part["digits"], unit=unit, side=name)
     if role(name) and better(name) is None and better(words) is not None:
+        return Value(name=words, digits=part["digits"], unit=unit, side=name)
+    if role(name) and better(name) is None and words and not label and better_in(words, unit):
         return Value(name=words, digits=part["digits"], unit=unit, side=name)
     if role(name) and better(name) is None and not (label or words) and better_in("", unit):
         return Value(name=unit, digits=part["digits"], unit=unit, side=name)
@@ -206,7 +271,7 @@ def _sided(value: Value) -> Value:
             return replace(value, name=rest, side=side, run=run)
         if side in ("before", "after") and re.fullmatch(r"[a-z]\w*_\w+|[a-z]{3,20}", rest):
             return replace(value, name=rest, side=side, run=run)
-    if role(name) and better(name) is None:
+    if (role(name) or release(name) is not None or commit(name)) and better(name) is None:
         return replace(value, name="", side=name, run=run)
     return replace(value, name=name, run=run)
 
@@ -216,6 +281,9 @@ def fields_line(lines: Sequence[Line], at: int) -> tuple[Named, int] | None:
     text = _BULLET.sub("", lines[at].text)
     fields = {found["key"]: found["value"].strip('"') for found in _FIELD.finditer(text)}
     left = re.sub(r"[\s,;|\[\]()-]+", " ", _FIELD.sub(" ", text)).strip()
+    inside = re.search(rf"[(\[](?P<unit>{UNIT})[)\]]", text)
+    of_line = inside["unit"] if inside and known(inside["unit"]) else ""
+    left = left.replace(of_line, "").strip() if of_line else left
     named = left.strip(" :") if role(left) else ""
     if len(fields) < (1 if named else 2) or len(left.split()) > 2 or any(role(key) in ("baseline", "candidate") for key in fields):
         return None
@@ -224,7 +292,10 @@ def fields_line(lines: Sequence[Line], at: int) -> tuple[Named, int] | None:
     side = next((value for key, value in fields.items() if key.lower() in SIDE_KEYS and key not in numbers), named)
     run = next((value for key, value in fields.items() if key.lower() in RUN_KEYS), "")
     metrics = [
-        key for key in numbers if key.lower() not in RUN_KEYS | SIDE_KEYS and (unit_of(key) or better(key) or cell(fields[key]).unit)
+        key
+        for key in numbers
+        if key.lower() not in RUN_KEYS | SIDE_KEYS
+        and (unit_of(key) or better(key) or cell(fields[key]).unit or (key.lower() in STATISTICS and len(numbers) > 1))
     ]
     cases = [f"{key}={fields[key]}" for key in fields if key not in metrics and key.lower() not in RUN_KEYS and fields[key] != side]
     if not metrics:
@@ -233,7 +304,7 @@ def fields_line(lines: Sequence[Line], at: int) -> tuple[Named, int] | None:
         Value(
             name=", ".join([*([of_all] if of_all else []), key, *cases]),
             digits=cell(fields[key]).digits,
-            unit=cell(fields[key]).unit or unit_of(key),
+            unit=cell(fields[key]).unit or unit_of(key) or (of_line if key.lower() in STATISTICS else ""),
             side=side,
             run=run,
         )

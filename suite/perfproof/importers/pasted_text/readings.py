@@ -49,7 +49,8 @@ class Score:
 
 @dataclass(slots=True, kw_only=True)
 class Found:
-    """What the readers of all shapes leave: numbers, scores, what was left out, what is wrong, and why a table has no sides."""
+    """What the readers of all shapes leave: numbers, scores, what was left out, what is wrong, and why a table has no sides; `order` are
+    words for both sides in their order, "without and with the flag", "" for none."""
 
     readings: list[Reading] = field(default_factory=list)
     scores: list[Score] = field(default_factory=list)
@@ -57,6 +58,7 @@ class Found:
     faults: list[str] = field(default_factory=list)
     sideless: list[str] = field(default_factory=list)
     conditions: dict[int, Mapping[str, str]] = field(default_factory=dict)
+    order: str = ""
 
     def add(self, other: Found) -> None:
         """Takes over what another found."""

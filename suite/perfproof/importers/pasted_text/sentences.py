@@ -9,10 +9,13 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from packaging.version import Version
+
 from perfproof.importers.pasted_text.cells import UNIT
 from perfproof.model.base import numerals
-from perfproof.model.base.quantities import changes, converted, known, scale
+from perfproof.model.base.quantities import UNDONE, changes, converted, known, scale
 from perfproof.model.scenarios.metric_directions import NOUNS, better_in
+from perfproof.model.scenarios.side_names import release, role
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,7 +30,13 @@ class Said:
 
 
 _DIGITS = r"[0-9][0-9,]{0,30}(?:\.[0-9]{1,30})?"
-_QUANTITY = re.compile(rf"(?<![\w.,#-])(?P<digits>{_DIGITS})\s?(?P<unit>{UNIT})(?![\w/])")
+_QUANTITY = re.compile(rf"(?<![\w.,#/-])(?P<digits>{_DIGITS})\s?(?P<unit>{UNIT})(?![\w/])")
+_VERSION = re.compile(
+    r"(?i)\b(?P<lead>on|since|with|in|from|to|for|vs\.?|than|and|under)(?: vllm)? (?P<version>v?[0-9]+\.[0-9]+\.[0-9]+(?:\.?(?:post"
+    r"|rc|dev)[0-9]+)?)(?![\w.]*\w)"
+)
+_SIDES = re.compile(r"(?i)\b(?:main|master|baseline|this (?:pr|patch|change|branch)|the (?:pr|patch)|patched)\b")
+_STOP = re.compile(r"(?<=[.!?])\s+|\n\s*\n")
 _END = re.compile(r"(?<=[.!?;])\s+|\n\s*\n")
 _BULLET = re.compile(r"(?m)^\s*(?:[-*+•]|[0-9]{1,2}[.)])\s+")
 _HALVES = re.compile(
@@ -36,17 +45,21 @@ _HALVES = re.compile(
 )
 _FROM = re.compile(r"(?i)\b(?:down|up) from\b|\binstead of\b|\bwas\b(?=[^.]{0,12}$)|\bpreviously\b|\brather than\b")
 _BASE = re.compile(
-    r"(?i)\b(?:on|in|of|for|with|at|under|from)?\s*(?:the\s+)?\b(?P<word>main|master|baseline|base|before|old|original(?:ly)?|previous(?:ly)?|stock|unpatched|upstream"
+    r"(?i)\b(?:on|in|of|for|with|at|under|from)?\s*(?:the\s+)?\b(?P<word>main|master|baseline|base|before(?! (?:the )?(?:warm"
+    r"|restart|load|launch|start|boot|compil|cool|idle))|old|original(?:ly)?"
+    r"|previous(?:ly)?|stock|unpatched|upstream"
     r"|without|used to|earlier|prior|vanilla|control)\b"
 )
 _OTHER = re.compile(
     r"(?i)\b(?:with |in |on )?(?P<word>\bthis (?:pr|patch|change|branch|commit)\b|\b(?:the |my |our )?(?:pr|patch(?:ed)?)\b"
-    r"|\bafter(?:wards)?\b|\bnow\b|\bnew\b|\bwith (?:it|the patch|the change|this)\b"
+    r"|\bours\b|\bmine\b|\bmy (?:branch|fork|version)\b|\bhere\b|\bafter(?:wards)?\b(?! (?:the )?(?:warm|restart|load|launch"
+    r"|start|boot|compil|cool|idle))|\bnow\b|\bnew\b|\bwith (?:it|the patch"
+    r"|the change|this)\b"
     r"|\bcandidate\b|\bhead\b|\bproposed\b)"
 )
 _DOUBT = re.compile(
     r"(?i)\b(?:rang\w+|var(?:y|ies|ied|ying)|between|could|would|might|should|may|expect\w*|not|target|goal|budget|revert\w*"
-    r"|roll\w* back|undo\w*|limit|up to|at least)\b|n't\b|\?"
+    r"|roll\w* back|undo\w*|limit|(?<!-)up to|at least)\b|n't\b|\?"
 )
 _BY = re.compile(r"(?i)\s*\bby (?:about |around |roughly |[~≈]\s?)?[0-9][0-9.,]*\s?(?:%|percent|x|×)(?!\w)")
 """How much something changed: a claim."""
@@ -54,7 +67,8 @@ _NOUN = "|".join(
     sorted((re.escape(noun).replace(r"\ ", r"[\s-]+") for noun in NOUNS if noun not in ("score", "failed", "times")), key=len, reverse=True)
 )
 METRIC = re.compile(
-    rf"(?i)\b(?P<label>(?:(?:mean|median|average|avg\.?|p\d\d?(?:\.\d)?|total|output|input|request|token|inter-token|end-to-end|prefill|decode|step|round|peak|startup|generation|kernel|scheduling|queu(?:e|e?ing))\s+){{0,4}}"
+    rf"(?i)\b(?P<label>(?:(?:mean|median|average|avg\.?|p\d\d?(?:\.\d)?|total|output|input|request|token|inter-token|end-to-end"
+    rf"|prefill|decode|step|round|peak|startup|generation|kernel|scheduling|queu(?:e|e?ing))\s+){{0,4}}"
     rf"(?:{_NOUN}))\b"
 )
 
@@ -70,26 +84,72 @@ _WENT = re.compile(
     rf"(?P<before>{_DIGITS})(?:\s?(?P<unit>{UNIT}))?\s+to\s+(?P<after>{_DIGITS})\s?(?P<other>{UNIT})(?![\w/])"
 )
 _NOW_AND_THEN = re.compile(
-    rf"(?i)(?<![\w.,#-])(?P<after>{_DIGITS})\s?(?P<unit>{UNIT})?\s*[,(]\s*(?:it\s+)?(?:was|(?:down|up) from|previously|formerly"
+    rf"(?i)(?<![\w.,#-])(?P<after>{_DIGITS})\s?(?P<unit>{UNIT})?(?:\s+(?:now|today))?\s*[,(;]\s*(?:it\s+)?(?:was|(?:down "
+    rf"|up )?from|previously|formerly"
     rf"|before(?: it was)?|instead of|compared (?:to|with)|used to be)\b:?\s*(?P<before>{_DIGITS})\s?(?P<late>{UNIT})(?![\w/])"
 )
-_TAKES = re.compile(r"(?i)\b(?P<what>[a-z][\w-]+) (?:took|takes|needs|needed|lasted|lasts)\b")
+_MOVED = re.compile(
+    rf"(?i)(?<![\w.,#-])(?:(?P<from>\b(?:from|de|von|da|desde))\s+)?(?:about |around |roughly "
+    rf"|[~≈]\s?)?(?P<before>{_DIGITS})(?:\s?(?P<unit>{UNIT}))?\s*(?:\((?P<inside>[^()]{{2,30}})\)\s*)?"
+    rf"(?P<to>->|→|=>|(?:\b(?:down|up) )?\bto\b|\bà|\bauf\b|\ba\b)\s*(?:about |around |roughly "
+    rf"|[~≈]\s?)?(?P<after>{_DIGITS})(?:\s?(?P<other>{UNIT}))?(?![\w/])(?:\s*\((?P<last>[^()]{{2,30}})\))?"
+)
+_VERBS = re.compile(
+    r"(?i)\b(?:went|goes?|going|takes?|took|fell|falls?|dropp?(?:ed|s|ing)?|rose|rises?|grew|grows?|shr[aiu]nks?|climbed"
+    r"|climbs|jumped|jumps|improve[sd]?|"
+    r"(?:in|de)creased?s?|reduc\w+|cuts?|is|are|was|were|has|have|gets?|got|came|comes|moved|moves|down|up|brings?|brought"
+    r"|changed?s?|from)\b"
+)
+_CHANGES = re.compile(
+    r"(?i)\b(?:fell|dropp?(?:ed|s)|rose|grew|shrank|climbed|jumped|improve[sd]?|(?:in|de)creased?s?|reduced?s?|cut|halved"
+    r"|doubled|faster|slower|went (?:up|down))\b"
+)
+_PRONOUNS = re.compile(r"(?i)\b(?:this|that|it|these|those|which|we|i|you|they|the|pr|change|patch|our|my|also|now|then|so|with|in|on)\b")
+MOST_WORDS = 8
+"""Words of what a sentence calls a number, at most."""
+_RESPECTIVELY = re.compile(
+    rf"(?i)\b(?P<one>(?:(?:the|this|my|our) )?[\w#]+) and (?P<other>(?:(?:the|this|my"
+    rf"|our) )?[\w#]+)\b[^.;]{{0,60}}?(?P<first>{_DIGITS})(?:\s?{UNIT})? and (?P<second>{_DIGITS})"
+    rf"\s?(?P<unit>{UNIT})[^.;]{{0,40}}?,?\s*respectively"
+)
+_TAKES = re.compile(r"(?i)\b(?P<what>[a-z][\w-]+) (?:took|takes|(?:used to )(?:take|need|last)|needs|needed|lasted|lasts)\b")
 _LEADING = re.compile(r"(?i)^(?:(?:and|but|while|the|our|my|its)\s+)+")
 LONGEST_QUOTED = 80
 
 
 def read(text: str) -> list[Said]:
-    """What the sentences of a text say; nothing of a metric of which two of them say different things."""
+    """What the sentences of a text say; nothing of a metric of which two of them say different things. Two versions are sides, where there
+    are no other words for these."""
+    if versions := _versions(text):
+        named = dict(zip(versions, ("baseline", "candidate"), strict=True))
+        told = _read(_VERSION.sub(lambda found: f"{found['lead']} {named[found['version']]}", text))
+        return [replace(one, sides=versions) for one in told]
+    return _read(text)
+
+
+def _versions(text: str) -> tuple[str, str] | None:
+    """The two versions of which a text speaks as of sides, the older first."""
+    found = list(dict.fromkeys(match["version"] for match in _VERSION.finditer(text)))
+    if len(found) != 2 or _SIDES.search(text):
+        return None
+    older, newer = sorted(found, key=lambda name: release(name) or Version("0"))
+    return older, newer
+
+
+def _read(text: str) -> list[Said]:
     text = _BY.sub("", text)
     found = [Said(metric=one.metric, before=one.before, after=one.after, unit=one.unit) for one in changes(text)]
-    sentences = _END.split(_BULLET.sub("\n\n", text))
+    sentences = [part for sentence in _STOP.split(_BULLET.sub("\n\n", text)) for each in _clauses(sentence) for part in _END.split(each)]
     by = numerals.convention([each["digits"].rstrip(",") for each in _QUANTITY.finditer(text)])
     if by != "mixed":
         found += [one for sentence in sentences for one in _compared(sentence, by)]
         found += _told_apart(sentences, by)
+        found += [one for sentence in sentences for one in _in_turn(sentence, by)]
         known_ = {(one.before, one.after) for one in found}
         found += [one for sentence in sentences for one in _was(sentence, by)]
         found += [one for sentence in sentences for one in _went(sentence, by) if (one.before, one.after) not in known_]
+        known_ = {_in_base(one) for one in found}
+        found += [one for sentence in sentences for one in _moved(sentence, by) if _in_base(one) not in known_]
     first: dict[str, Said] = {}
     for one in found:
         first.setdefault(one.metric.casefold(), one)
@@ -99,6 +159,31 @@ def read(text: str) -> list[Said]:
         if (one.before, one.after) != (first[one.metric.casefold()].before, first[one.metric.casefold()].after)
     }
     return [one for name, one in first.items() if name not in clashing]
+
+
+def _clauses(sentence: str) -> list[str]:
+    """A sentence; where each part between semicolons or commas has two quantities, the parts, each with the words for the sides that the
+    first one has."""
+    for mark in (r";\s+", r",\s+(?:and\s+)?(?=[^\W\d])"):
+        parts = re.split(mark, sentence)
+        if len(parts) < 2 or any(len(_quantities(part)) != 2 for part in parts):
+            continue
+        if any(_side(part) or _BASE.search(part) or _OTHER.search(part) for part in parts[1:]):
+            return parts
+        first, second = _quantities(parts[0])
+        whose = _whose(parts[0], first, second, parts[0][first.end() : second.start()])
+        base, other = _BASE.search(parts[0]), _OTHER.search(parts[0])
+        words = (base["word"] if base else "before", other["word"].strip() if other else "now")
+        if whose is None:
+            return parts
+        return [parts[0], *(_spelt(part, words if whose == "baseline first" else words[::-1]) for part in parts[1:])]
+    return [sentence]
+
+
+def _spelt(part: str, sides: tuple[str, str]) -> str:
+    """A part of a sentence with the sides behind its two numbers."""
+    first, second = _quantities(part)
+    return f"{part[: first.end()]} on {sides[0]}{part[first.end() : second.end()]} on {sides[1]}{part[second.end() :]}"
 
 
 def unread(text: str, found: Sequence[Said]) -> list[str]:
@@ -126,6 +211,54 @@ def _went(sentence: str, by: numerals.Convention) -> Iterator[Said]:
             yield Said(metric=" ".join(_LEADING.sub("", found["label"]).split()), before=before, after=same, unit=unit)
 
 
+def _in_base(said: Said) -> tuple[float, float]:
+    """Both numbers in the unit's base, by which one that was read twice is known."""
+    size = scale(said.unit)[1]
+    return float(f"{said.before * size:.9g}"), float(f"{said.after * size:.9g}")
+
+
+def _moved(sentence: str, by: numerals.Convention) -> Iterator[Said]:
+    """What a sentence shows between "from" and "to", or before and behind an arrow, called by the words before: "takes the cost of
+    `prepare` from 1.3 ms to 115 us"."""
+    begin = 0
+    for found in _MOVED.finditer(sentence):
+        words, begin = sentence[begin : found.start()], found.end()
+        texts = [found["before"].rstrip(",."), found["after"].rstrip(",.")]
+        unit, late = found["unit"] or found["other"] or "", found["other"] or found["unit"] or ""
+        changed = found["unit"] and found["other"] and _CHANGES.search(words)
+        if (
+            (found["to"][-1].isalpha() and not found["from"] and not changed)
+            or _DOUBT.search(words)
+            or UNDONE.search(sentence)
+            or not known(unit)
+        ):
+            continue
+        if not all(map(numerals.is_number, texts)) or numerals.doubtful(texts) or not (label := _called(words)):
+            continue
+        before, after = (numerals.value(text, by) for text in texts)
+        same = converted(after, late, unit)
+        if same is None or better_in(label, unit) is None:
+            continue
+        one = Said(metric=label, before=before, after=same, unit=unit)
+        if _side(found["inside"] or "") == "candidate" and _side(found["last"] or "") == "baseline":
+            one = replace(one, before=same, after=before)
+        yield one
+
+
+def _called(words: str) -> str:
+    """What the words before two numbers are about: the metric and what stands behind it, a name in marks of code, or the last phrase."""
+    cut = _VERBS.search(words, next((found.end() for found in METRIC.finditer(words)), 0)) if METRIC.search(words) else None
+    if metrics := list(METRIC.finditer(words)):
+        rest = words[metrics[-1].start() : cut.start() if cut and cut.start() >= metrics[-1].end() else len(words)]
+        return " ".join(rest.strip(" :,.(-–—").split()[:MOST_WORDS])
+    if code := re.findall(r"`([^`]{1,60})`", words):
+        return str(code[-1])
+    phrases = _VERBS.split(re.split(r"[,;.!?]\s|[()]|\b(?:and|while|but)\b", words.rstrip(" :,(-–—"))[-1])
+    phrase = next((each for each in phrases if re.search(r"[^\W\d_]{2}", _PRONOUNS.sub("", each))), "")
+    plain = " ".join(_LEADING.sub("", phrase.strip(" :*_-–—")).split()[-MOST_WORDS:])
+    return plain if re.search(r"[^\W\d_]{2}", plain) else ""
+
+
 def _was(sentence: str, by: numerals.Convention) -> Iterator[Said]:
     """What a sentence says of now and then, in that order: "p95 is now 622 ms, down from 701 ms", "41 req/s (was 37 req/s)"."""
     begin = 0
@@ -136,7 +269,7 @@ def _was(sentence: str, by: numerals.Convention) -> Iterator[Said]:
         metrics = [match["label"] for match in METRIC.finditer(words)]
         if not known(unit) or not all(map(numerals.is_number, texts)) or numerals.doubtful(texts) or _DOUBT.search(words):
             continue
-        label = metrics[-1] if metrics else _before_colon(words) or (unit if "/" in unit else "")
+        label = metrics[-1] if metrics else _before_colon(words) or (unit if "/" in unit else "") or _called(words.strip(" .;"))
         after, before = (numerals.value(text, by) for text in texts)
         same = converted(after, found["unit"] or unit, found["late"] or unit)
         if label and same is not None and better_in(label, unit) is not None:
@@ -146,7 +279,44 @@ def _was(sentence: str, by: numerals.Convention) -> Iterator[Said]:
 def _taken(words: str) -> str:
     """The time that something takes: "the run takes" is "run time"."""
     found = _TAKES.search(words)
-    return f"{found['what']} time" if found else ""
+    return f"{found['what']} time" if found and found["what"].lower() not in ("it", "this", "that", "which", "one") else ""
+
+
+def _in_turn(sentence: str, by: numerals.Convention) -> Iterator[Said]:
+    """Two sides and their two numbers, "main and this PR get 4,120 and 4,388 tok/s respectively"."""
+    found = _RESPECTIVELY.search(sentence)
+    if not found or _DOUBT.search(sentence):
+        return
+    texts = [found[name].rstrip(",") for name in ("first", "second")]
+    sides = {role(found[name]): at for at, name in enumerate(("one", "other"))}
+    unit = found["unit"]
+    if set(sides) != {"baseline", "candidate"} or not known(unit) or not all(map(numerals.is_number, texts)) or numerals.doubtful(texts):
+        return
+    values = [numerals.value(text, by) for text in texts]
+    metric = next((match["label"] for match in METRIC.finditer(sentence)), unit if "/" in unit else "")
+    if metric and better_in(metric, unit):
+        names = {way: found[("one", "other")[at]] for way, at in sides.items()}
+        yield Said(
+            metric=metric,
+            before=values[sides["baseline"]],
+            after=values[sides["candidate"]],
+            unit=unit,
+            sides=(names["baseline"], names["candidate"]),
+        )
+
+
+def _behind(words: str) -> str:
+    """What two numbers were measured for, "88 ms instead of 301 ms for loading the tokenizer"."""
+    found = re.match(r"\s+(?:for|to|in|when|per)\s+(?P<what>[^\W\d][^.;:,()]{2,60})", words)
+    return found["what"].strip() if found else ""
+
+
+def _by_its_unit(first: re.Match[str], second: re.Match[str]) -> str:
+    """What two numbers of one rate are called where no word is a metric: "tok/s per user"."""
+    if "/" not in first["unit"] or scale(first["unit"]) != scale(second["unit"]):
+        return ""
+    per = re.match(r" per (?:user|client|gpu|request|stream|node|device)\b", first.string[first.end() :], re.IGNORECASE)
+    return f"{first['unit']}{per[0] if per else ''}"
 
 
 def _before_colon(words: str) -> str:
@@ -159,13 +329,22 @@ def _compared(sentence: str, by: numerals.Convention) -> Iterator[Said]:
     """A sentence with one metric, two numbers of its kind, and words for whose they are."""
     numbers = _quantities(sentence)
     metrics = list(dict.fromkeys(match["label"].lower() for match in METRIC.finditer(sentence)))
-    named = "" if metrics or len(numbers) != 2 else _before_colon(sentence[: numbers[0].start()]) or _taken(sentence)
-    metrics = [named] if named and better_in(named, numbers[0]["unit"]) else metrics
-    if len(numbers) != 2 or len(metrics) != 1 or _DOUBT.search(sentence):
+    if len(numbers) != 2 or _DOUBT.search(sentence):
         return
     first, second = numbers
     between = sentence[first.end() : second.start()]
     if re.fullmatch(r"\s*(?:->|→|=>|to|-|–)\s*", between):
+        return
+    named = (
+        ""
+        if metrics
+        else _before_colon(sentence[: first.start()])
+        or _taken(sentence)
+        or _by_its_unit(first, second)
+        or _behind(sentence[second.end() :])
+    )
+    metrics = [named] if named and better_in(named, first["unit"]) else metrics
+    if len(metrics) != 1:
         return
     sides = _whose(sentence, first, second, between)
     if sides is None:

@@ -141,6 +141,28 @@ def requests_inside(completed: float | None) -> str:
     return f"{completed:g} requests" if completed is not None else "requests"
 
 
+def run_of_client(
+    fields: Fields,
+    asked: Mapping[str, Word],
+    done: Mapping[str, Word],
+    setting: Mapping[str, Word],
+    at: float | None,
+    doubts: Sequence[str],
+) -> ResultRun:
+    """One run of a serving client, with what was read of its object."""
+    return ResultRun(
+        source=fields.where,
+        values=tuple(fields.values),
+        asked=asked,
+        done=done,
+        setting=setting,
+        at=at,
+        inside=requests_inside(fields.number("completed")),
+        left_out=tuple(fields.left_out),
+        doubts=tuple(doubts),
+    )
+
+
 def _measured(raw: Any) -> bool:
     return type(raw) in (int, float) or (isinstance(raw, dict) and "unit" in raw)
 

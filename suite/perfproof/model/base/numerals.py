@@ -23,6 +23,8 @@ _GROUPED = re.compile(
 """A number whose thousands are separated by blanks or apostrophes: "1 001,4", "1'001.4"."""
 _EITHER = re.compile(r"[+-]?[1-9][0-9]{0,2}\.[0-9]{3}")
 """A number whose point may separate thousands, if others have commas in such places."""
+_GROUPS = re.compile(r"[+-]?[1-9][0-9]{0,2}(?:\.[0-9]{3})+,[0-9]+")
+"""A number that shows points between thousands and a decimal comma: "1.482,6"."""
 _END = r"(?:e[+-]?[0-9]{1,4})?|nan|inf(?:inity)?"
 _POINT = re.compile(rf"[+-]?(?:(?:[1-9][0-9]{{0,2}}(?:,[0-9]{{3}})+(?:\.[0-9]+)?|[0-9]+\.?[0-9]*|\.[0-9]+){_END})", re.IGNORECASE)
 """A number with a decimal point, if any, and commas between thousands, if any. Python would take `1_0`, and other scripts' digits, too."""
@@ -44,7 +46,8 @@ def convention(texts: Sequence[str]) -> Convention:
     points = [text for text, (one, other) in zip(texts, readings, strict=True) if one and not other]
     comma = any(other and not one for one, other in readings)
     if comma and points:
-        return "mixed"
+        grouped = any(_GROUPS.fullmatch(text) for text in texts)
+        return "comma" if grouped and all(_EITHER.fullmatch(text) for text in points) else "mixed"
     point = any(not either or not _EITHER.fullmatch(text) for text in points)
     return "point" if point else "comma" if comma else ""
 
@@ -52,7 +55,9 @@ def convention(texts: Sequence[str]) -> Convention:
 def value(text: str, by: Convention) -> float:
     """A number's value by a convention; if that is unknown, commas separate thousands."""
     text = _joined(text)
-    return float(text.replace(".", "").replace(",", ".") if by == "comma" and "," in text else text.replace(",", ""))
+    if by == "comma" and ("," in text or _EITHER.fullmatch(text)):
+        return float(text.replace(".", "").replace(",", "."))
+    return float(text.replace(",", ""))
 
 
 def doubtful(texts: Sequence[str]) -> str:

@@ -82,15 +82,16 @@ _VERB = re.compile(
 )
 _DOUBT = re.compile(r"(?i)\b(rang\w+|var(y|ies|ied|ying)|between|could|would|might|should|may|can|not|by)\b|n't\b")
 """Words with which two numbers may be a range, an amount, or nothing that happened."""
-_UNDONE = re.compile(
-    r"(?i)\b(revert\w*|roll\w* back|undo\w*|undid|without|disabl\w+|turn\w* off|(?:was|were) \d"
+UNDONE = re.compile(
+    r"(?i)\b(revert\w*|downgrad\w*|go(?:ing|es)? back|back to|roll\w* back|undo\w*|undid|without|disabl\w+|turn\w* off|(?:was|were) \d"
     r"|(?:pr|patch|patched|new|candidate|head|after|now)"
     r" (?:to|back to|->|→|=>|vs\.?) (?:the )?(?:main|master|base\w*|before|old|stock|upstream)\b)"
 )
 """Words of a sentence in which the second number may be the earlier one."""
 _KIND = r"(?P<lower>latency|ttft|tpot|itl|e2el|duration|runtime|time|delay|stall)|(?P<rate>throughput|goodput)"
 _METRIC = re.compile(
-    rf"(?i)\b(?P<label>(?:(?:mean|median|average|p\d\d?|total|output|input|request|token|inter-token|end-to-end|prefill|decode|step|round|peak|scheduling|queu(?:e|e?ing))\s+)*"
+    rf"(?i)\b(?P<label>(?:(?:mean|median|average|p\d\d?|total|output|input|request|token|inter-token|end-to-end|prefill|decode"
+    rf"|step|round|peak|scheduling|queu(?:e|e?ing))\s+)*"
     rf"(?:{_KIND})(?:\s+per\s+(?:output\s+)?\w+)?)\b"
 )
 _SENTENCE = re.compile(r"(?<=[.!?;])\s+|\n\s*\n")
@@ -123,7 +124,7 @@ def _said(sentence: str, by: numerals.Convention) -> Iterator[Change]:
         words, start = sentence[start : match.start()], match.end()
         metrics = list(_METRIC.finditer(words))
         told = match["to"] != "to" or (match["from"] and _VERB.search(sentence[: match.start()]))
-        if told and len(metrics) == 1 and not _DOUBT.search(words) and not _UNDONE.search(sentence):
+        if told and len(metrics) == 1 and not _DOUBT.search(words) and not UNDONE.search(sentence):
             yield from _fitting(metrics[0], match, by)
 
 

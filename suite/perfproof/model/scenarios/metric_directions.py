@@ -36,17 +36,29 @@ _NOUNS: tuple[tuple[Better, Kind, str], ...] = (
         "higher",
         "share",
         "accuracy|acc|acc norm|exact match|f1|pass rate|success rate|hit rate|acceptance rate|accept rate|mfu|gsm8k|mmlu|humaneval"
-        "|occupancy|hit ratio",
+        "|occupancy|hit ratio|bleu|rouge|rouge-l|rouge-1|rouge-2|chrf|comet|mt-bench|recall|precision|mbu|bandwidth utilization"
+        "|bandwidth util",
     ),
-    ("lower", "share", "invalid|invalid rate|error rate|failure rate|rejection rate|drop rate|word error rate|wer|cer"),
-    ("lower", "count", "errors|failures|failed requests|failed|preemptions|recompilations|recompiles|graph breaks|retries|cache misses"),
+    (
+        "lower",
+        "share",
+        "cpu utilization|cpu usage|cpu util|invalid|invalid rate|error rate|failure rate|rejection rate|drop rate|word error rate|wer|cer",
+    ),
+    (
+        "lower",
+        "count",
+        "errors|failures|failed requests|failed|preemptions|recompilations|recompiles|graph breaks|retries|cache misses"
+        "|misses|page faults|context switches|syscalls|system calls|mallocs|crashes|ooms",
+    ),
     ("lower", "count", "cache-misses|branch-misses|page-faults|context-switches|cpu-migrations|cycles|instructions|evictions|timeouts"),
+    ("lower", "count", "rejected|rejected requests|dropped|dropped requests|aborted requests|invalid outputs|retransmits|gc collections"),
     ("lower", "count", "bytes copied|blocks copied|tokens copied|copies|allocations|allocs"),
     ("lower", "memory", "alloc"),
-    ("higher", "number", "acceptance length|accept length"),
+    ("higher", "number", "acceptance length|accept length|accepted tokens|accepted tokens/step"),
+    ("higher", "number", "tok/j|tokens/j|tokens/joule|tok/joule|tok/w|tokens/watt|tokens/$"),
     ("lower", "number", "overhead|perplexity|ppl|loss|bits per byte|bits per character|bpb|bpc|nll|negative log likelihood"),
     ("lower", "memory", "wheel size|binary size|image size|file size|artifact size|wheel|binary|tarball"),
-    ("lower", "number", "energy|power|joules per token"),
+    ("lower", "number", "energy|power|power draw|joules per token|joules/token|j/token|j/tok|cost"),
 )
 
 
@@ -62,7 +74,8 @@ STATISTICS = word_set(
 )
 """Words that say what was made of many numbers of the metric, wherever they stand."""
 _CONDITION = re.compile(
-    r"(?i)(?:^|(?<=\s))(?:at|with|for|on|in|of|by|under|over|within|above|below|per|to|during|when|after|from|using|vs|versus)(?=\s|$)|@|,|;|:|\s-\s"
+    r"(?i)(?:^|(?<=\s))(?:at|with|for|on|in|of|by|under|over|within|above|below|per|to|during|when|after|from|using|vs"
+    r"|versus)(?=\s|$)|@|,|;|:|\s-\s"
 )
 _PREPOSITIONAL = sorted((noun for noun in NOUNS if re.search(" (?:to|per) ", noun)), key=len, reverse=True)
 _WITH_CONDITION = re.compile(rf"(?i)\b(?:{'|'.join(_PREPOSITIONAL)})\b")
@@ -102,6 +115,15 @@ _EVALUATION = re.compile(
     r"(?:[\s,:_()-]+(?:strict|flexible|match|extract|score|acc|cot|em|exact|[0-9]+-?shots?|pass@[0-9]+|platinum|main|test|%))*[\s)]*$"
 )
 """The name of an evaluation, of which a higher score is better."""
+_OF_RATES = word_set("e2e output input total prompt generation generated decode prefill request requests token tokens")
+"""Words before a rate that alter nothing of its direction: "Output tok/s"."""
+_ROOM = re.compile(r"(?i)\bavailable\b.*\bkv[ _-]cache\b|\bkv[ _-]?cache (?:size|capacity|tokens|blocks)\b")
+"""What is left for a cache: more of it serves more requests."""
+_HELD = re.compile(
+    r"(?i)(?:^|[\s_(.-])(?:used|usage|allocated|reserved|resident|weights|footprint|peak|hbm|rss|pss|uss|image|package|bundle"
+    r"|alloc\w*|so size|took|so|whl|wheel|docker|binary)(?=$|[\s_).,-])"
+)
+"""Words of memory that is held, or of a file's size: less of it is better."""
 _BRACKETS = re.compile(r"\(([^()]*)\)|\[([^\[\]]*)\]")
 
 
@@ -120,6 +142,8 @@ def better(label: str) -> Better | None:
         ways: set[Better] = {"lower" if (word or arrow).lower() in _LOWER else "higher" for word, arrow in said}
         return ways.pop() if len(ways) == 1 else None
     words, unit = _read(label)
+    if not set(words) - _OF_RATES and "/" in unit:
+        return _by_unit(unit)
     if not words:
         return "lower" if scale(unit)[0] == "bytes" and "peak" in label.casefold() else _by_unit(unit)
     found = _noun(words)
@@ -145,14 +169,18 @@ def better_in(label: str, unit: str) -> Better | None:
     named = better(label) or better(f"{label} ({unit})" if unit else label)
     words = _read(label)[0]
     noun = _noun(words)
-    if named and noun and not _SAID.search(label) and _contradicts(noun[1], unit):
+    if named and noun and not _SAID.search(label) and _contradicts(noun[1], unit) and set(words) - _OF_RATES:
         return None
+    if not named and unit and _ROOM.search(label):
+        return "higher" if scale(unit)[0] == "bytes" or unit in ("tokens", "token", "tok", "blocks") else None
     if named or not unit or _noun(words) or _SAID.search(label) or _UNSURE.search(label) or {"/", "÷"} & set(words):
         return named
     if _TIMED.search(label):
         return _by_unit(unit)
     spared = _SPARED_TIME if scale(unit)[0] == "time" else _SPARED | _MISSED | word_set("kv cache")
-    return None if spared & set(words) else _by_unit(unit)
+    if spared & set(words):
+        return "lower" if scale(unit)[0] == "bytes" and re.search(r"(?i)\b(?:usage|used)\b", label) else None
+    return "lower" if scale(unit)[0] == "bytes" and _HELD.search(label) else _by_unit(unit)
 
 
 def _contradicts(kind: Kind, unit: str) -> bool:
@@ -177,7 +205,7 @@ def _read(label: str) -> tuple[list[str], str]:
     whole = _WITH_CONDITION.sub(lambda noun: noun[0].replace(" ", "~"), plain)
     plain = _CONDITION.split(whole, maxsplit=1)[0].replace("~", " ")
     words = [word for word in plain.lower().split() if word not in STATISTICS]
-    last = plain.split()[-1] if plain.split() else ""
+    last = next((word for word in reversed(plain.split()) if word.lower() not in STATISTICS), "")
     if words and known(last) and words[-1] == last.lower() and _noun(words) is None:
         return words[:-1], unit or last
     return words, unit
@@ -203,4 +231,6 @@ def _fits(kind: Kind, unit: str) -> bool:
 def _by_unit(unit: str) -> Better | None:
     """The direction of a bare statistic, "mean (ms)" or "tok/s", by its unit."""
     dimension = scale(unit)[0]
+    if noun := NOUNS.get(unit.lower()):
+        return noun[0]
     return "lower" if dimension.startswith("time") else "higher" if "/time" in dimension else None

@@ -24,19 +24,25 @@ CACHED = 4096
 """Names of which the answer is kept: a text has the same few over and over."""
 BASELINES = word_set(
     "main master baseline base upstream old released original originally unpatched unmodified vanilla stock control reference previous "
-    "previously existing legacy default untuned parent earlier head~1 head^ unoptimized unoptimised trunk develop"
+    "previously existing legacy default untuned parent earlier head~1 head^ unoptimized unoptimised trunk develop prev"
+    " mainline unfused untouched "
+    "shipped shipping asis naive reverted statusquo"
 )
 FIRST = word_set("before without prior no w/o pre")
 """Words that make a name the baseline's where they are its first, whatever follows: "before this PR"."""
 _SURE = word_set(
     "pr patched candidate new newer now proposed optimized optimised mine patch experiment experimental treatment updated modified tuned "
-    "improved feature head branch-under-test"
+    "improved feature head branch-under-test refactored rewritten reworked fork wip proposal"
 )
 """Words that speak of the other side wherever they stand."""
 CANDIDATES = _SURE | word_set("this these after with post my our ours fix fixed changed change w/")
 """Words that make a name the other side's where they are its first."""
 _ELSE = word_set("model models memory loop thread menu page effect text attention")
 """Words beside which a baseline's word means something else: "base model", "main memory"."""
+_STARTED = word_set(
+    "warmup warm warming restart restarting load loading launch startup start starting boot compile compilation soak idle cooldown"
+)
+"""Words of what every side goes through: before and after a warm-up is no comparison."""
 _MIXING = word_set(
     "than vs versus compared against over instead merged merge merging rebased rebase top cherry-picked cherry picked plus + "
     "& and removed remove dropped drop deleted "
@@ -61,14 +67,29 @@ _DESCRIBING = word_set(
     "increase decrease uplift faster slower rounds outliers loops"
 )
 """Words of columns that tell of the sides' numbers, and are none."""
+_AROUND = re.compile(r"^(?:with|on|using)\s+(?=v?[0-9])|\s+\([^()]*\)$|\s+(?:container|image|release|build)$")
+"""What may stand around a version: "with 0.4.7 (now)", "25.05 container"."""
+_IMAGE = re.compile(r"^(?:[\w.-]+/)+[\w.-]+:(?=v?[0-9])")
+"""What stands before the version of a container's image."""
+_IMPLEMENTATIONS = word_set(
+    "flash flashattn fa2 fa3 fa4 flashinfer flashmla triton cutlass cutedsl cuda torch pytorch eager compiled inductor xformers aiter hip "
+    "marlin machete exllama exllamav2 ray multiprocessing mp uvloop asyncio zmq grpc http xgrammar outlines guidance llguidance python "
+    "numpy numba rust c++ cpp cython orjson msgspec msgpack pickle protobuf nccl sdpa trtllm cublas cublaslt hipblaslt deepgemm naive "
+    "v0 v1 v2 sglang tgi transformers vllm tensorrt"
+)
+"""Ways to do one thing that people hold against each other."""
+_OF_WAYS = word_set("attn attention backend engine kernel impl executor llm gen mla core runner gemm")
 _RELEASE = re.compile(
-    r"(?i)(?:(?=\D|[0-9]+\.[0-9]+\.[0-9]))(?:(?:vllm|sglang|torch|release)\s+v?|v)?"
+    r"(?i)(?:(?=\D|[0-9]+\.[0-9]+\.[0-9]))(?:(?:vllm|sglang|torch|release)[\s=-]+v?|v)?"
     r"(?P<version>[0-9]+\.[0-9]+(?:\.[0-9]\S*)?(?:rc\S*|\.?dev\S*|\.?post\S*)?)"
+    r"|(?P<month>2[0-9]\.[01][0-9])|(?:(?!and\b|plain\b)[a-z][a-z-]{1,15}[\s=-]+){1,3}v?(?P<named>[0-9]+\.[0-9]+\.[0-9]+\S*)"
+    r"|(?:nightly|build|built|snapshot|image|wheel|commit)\s*(?:of\s+|from\s+|[-_:]\s*)?(?P<date>20[0-9]{2}[-./]?[01][0-9][-./]?[0-3][0-9])"
 )
 _OFF, _ON = word_set("off disabled =0 =false =off disable false"), word_set("on enabled =1 =true =on enable true")
 _SWITCH = re.compile(r"(?P<name>[\w.-]*)\s*=\s*(?P<state>0|1|false|true|off|on)$")
 _SIZE = re.compile(
-    r"^(?:tp|pp|dp|ep|cp|bs|isl|osl|qps|rps|[a-z]|rate|seed|level|layers?)$|(?:size|len|length|concurrency|batch|users|prompts|seqs|tokens|gpus)$"
+    r"^(?:tp|pp|dp|ep|cp|bs|isl|osl|qps|rps|[a-z]|rate|seed|level|layers?)$|(?:size|len|length|concurrency|batch|users|prompts"
+    r"|seqs|tokens|gpus)$"
     r"|^(?:num|max|min)[_.-]?"
 )
 """Names of numbers of which 0 and 1 are sizes, and no switch: TP=1."""
@@ -90,6 +111,7 @@ def role(name: str) -> Role:
     if len(name) > LONGEST:
         return ""
     plain = _plain(name)
+    plain = re.sub(r"^(?:with|on|using) (?=v?[0-9]+\.[0-9])", "", plain)
     if _RAN_ON.match(plain):
         return ""
     if _UNCHANGED.match(plain) and _words(_BRACKETS.sub(" ", plain)) == ["plain"]:
@@ -97,14 +119,19 @@ def role(name: str) -> Role:
     found = _role(_words(_BRACKETS.sub(" ", plain)))
     inside = [first or second for first, second in _BRACKETS.findall(plain)]
     within: Role = next((each for text in inside if (each := _role(_words(text)))), "")
+    if found and within and not (BASELINES | CANDIDATES - {"head"}) & {word for text in inside for word in _words(text)}:
+        return found  # a state, "main (graphs on)", or where it stood, "master (HEAD)"
     return "both" if found and within and found != within else found or within
 
 
 def _role(words: Sequence[str]) -> Role:
     if not words or "/" in words:
         return ""
+    words = _unchanged(words)
     first, last, every = words[0], words[-1], set(words)
-    if first in _OF_BOTH:
+    if first == "here":
+        return "candidate" if len(words) == 1 else ""
+    if first in _OF_BOTH or (first in ("before", "after") and words[1:] and set(words[1:]) <= _STARTED):
         return ""
     if first in FIRST:
         return "" if BASELINES & set(words[1:]) else "baseline"
@@ -114,12 +141,23 @@ def _role(words: Sequence[str]) -> Role:
     if BASELINES & every and _ELSE & every:
         return ""
     if {"+", "&", "and"} & every:
-        return ""
+        return "candidate" if first in CANDIDATES - {"with", "w/", "these"} or last in _SURE else ""
     if first in BASELINES or last in BASELINES:
         return "baseline"
     if first in CANDIDATES or last in _SURE:
         return "candidate"
     return "baseline" if last in _OFF else "candidate" if last in _ON else ""
+
+
+def _unchanged(words: Sequence[str]) -> Sequence[str]:
+    """The words; of a change that is not there, "main without the PR", "patch off", "PR reverted", "parent of this PR", the"
+    " baseline's alone."""
+    if len(words) > 1 and words[-1] in _OFF | {"reverted"} and set(words) & CANDIDATES and not set(words) & BASELINES - {"reverted"}:
+        return ["without"]
+    if words[0] in ("parent", "base", "head^") and not {"+", "&", "and"} & set(words) and words[1:2] and words[1] in _SURE | {"this"}:
+        return words[:1]
+    cut = next((at for at, word in enumerate(words) if at and word in ("without", "before")), 0)
+    return words[:cut] if cut and set(words[:cut]) & BASELINES else words
 
 
 def leans(name: str) -> Role:
@@ -180,9 +218,9 @@ def _is_more(rest: str) -> bool:
 
 def release(name: str) -> Version | None:
     """The version that a name is and nothing else, such as v0.9.0 or "vLLM 0.10.1"; of three parts, or of two behind a v."""
-    found = _RELEASE.fullmatch(name.strip("#*_`: "))
+    found = _RELEASE.fullmatch(_IMAGE.sub("", _AROUND.sub("", name.strip("#*_`: "))))
     try:
-        return Version(found["version"]) if found else None
+        return Version(re.sub(r"[-/]", ".", found["version"] or found["named"] or found["month"] or found["date"])) if found else None
     except InvalidVersion:
         return None
 
@@ -191,6 +229,16 @@ def commit(name: str) -> bool:
     """Whether a name is the hash of a commit, and nothing else."""
     plain = re.sub(r"(?i)^(?:commit|sha|rev)\s+|[`()\s]", "", name)
     return bool(re.fullmatch(r"[0-9a-f]{7,40}", plain)) and bool(re.search(r"[0-9]", plain)) and bool(re.search(r"[a-f]", plain))
+
+
+def implementation(name: str) -> bool:
+    """Whether a name is of one of several ways to do the same, "FLASH_ATTN", "xgrammar": a side, though nothing says which it is."""
+    words = re.findall(r"[a-z][a-z0-9+]*", name.lower().replace("_", " ").replace("-", " "))
+    return (
+        0 < len(words) <= _LONGEST
+        and words[0] in _IMPLEMENTATIONS
+        and all(word in _IMPLEMENTATIONS | _NEUTRAL | _OF_WAYS for word in words)
+    )
 
 
 @lru_cache(maxsize=CACHED)
@@ -212,6 +260,9 @@ def _plain(name: str) -> str:
     spelt = foreign_words.side(" ".join(numbered.strip("#*_`: ").split()))
     lowered = " ".join(spelt.split()).replace("w/o", "without").replace("w/ ", "with ")
     lowered = re.sub(r"(?:(?<=\s)|^)(?:(?:\.{1,2}|~)/(?:[\w.-]+/)*|/(?:[\w.-]+/)+)(?=\w)", "", lowered)
+    lowered = re.sub(r"\.(?:jsonl?|txt|log|csv|tsv|md|ya?ml|out|html|sqlite|nsys-rep)\b", "", lowered)
+    lowered = re.sub(r"\s?@\s?[0-9a-f]{3,40}\b|(?<=[a-z])@\S+", "", lowered)
+    lowered = re.sub(r"\bas[ -]is\b", "asis", re.sub(r"\bstatus[ -]quo\b", "statusquo", lowered))
     lowered = re.sub(r"^(?:feature|feat|fix|bugfix|perf|topic|opt)/(?=\w)", "patch ", lowered)
     return re.sub(r"\b(?:origin|upstream|vllm)/", "", lowered)
 

@@ -310,13 +310,14 @@ class HostWorkView:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GuiltyView:
     """A unit that brings a share of a change: `function` is "" for a whole file, `lines` and `hunks` are those of the bad build, `together`
-    the units that act with it; `share` and `brought` are fractions of the change, None where that is not known."""
+    the units that act with it; `share`, with its `interval`, and `brought` are fractions of the change, None where that is not known."""
 
     function: str
     file: str
     lines: str
     hunks: str
     share: float | None
+    interval: tuple[float, float] | None
     brought: float | None
     together: tuple[str, ...]
     divided: bool
@@ -331,6 +332,7 @@ class MixtureView:
     side: str
     units: tuple[str, ...]
     share: float | None
+    interval: tuple[float, float] | None
     said: str
     seconds: float
 
@@ -341,7 +343,8 @@ class BlameView:
 
     builds: tuple[str, str]
     metric: str
-    values: tuple[float, float]
+    values: tuple[str, str]
+    timed: bool
     guilty: tuple[GuiltyView, ...]
     mixtures: tuple[MixtureView, ...]
     functions: tuple[tuple[str, int, float], ...]

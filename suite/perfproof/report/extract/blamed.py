@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from perfproof.analysis.stats.number_format import quantity
 from perfproof.model.base.untrusted import line, lines
+from perfproof.model.scenarios.metrics import is_timed, metric
 from perfproof.report.base.page_model import BlameView, GuiltyView, MixtureView
+from perfproof.report.base.units import exact
 
 UNITS = 12
 """Units of a mixture that are named, at most."""
@@ -18,11 +21,13 @@ DIFF = 2_000
 
 def of_document(document: Mapping[str, Any], diff: str) -> BlameView:
     """The view of a document that `perfproof blame --json` prints, with the text of its diff."""
-    good, bad = document["values"]
+    timed = is_timed(document["metric"])
+    good, bad = (quantity(one, metric(document["metric"]).unit) if timed else exact(one) for one in map(float, document["values"]))
     return BlameView(
         builds=(line(document["good"], 160), line(document["bad"], 160)),
         metric=line(document["metric"], 160),
-        values=(float(good), float(bad)),
+        values=(good, bad),
+        timed=timed,
         guilty=tuple(map(_guilty, document["guilty"])),
         mixtures=tuple(map(_mixture, document["trials"])),
         functions=tuple((line(one["function"], 200), int(one["change"]), float(one["share"])) for one in document["functions"][:FUNCTIONS]),
@@ -39,19 +44,35 @@ def _guilty(one: Mapping[str, Any]) -> GuiltyView:
         lines=_span(one["lines"]),
         hunks=", ".join(_span(hunk) for hunk in one["hunks"]),
         share=one["share"],
+        interval=_ends(one),
         brought=one["brought"],
         together=tuple(line(other, 200) for other in one["together"]),
         divided=bool(one["divided"]),
-        known=line(one["known_as"] or "", 300),
+        known=line(one["known_as"] or "; ".join(_commit(each) for each in one["commits"]), 300),
     )
+
+
+def _commit(one: Mapping[str, Any]) -> str:
+    pull = f"#{one['pull']} " if one["pull"] else ""
+    return f"{one['commit']} {pull}{one['subject']}"
 
 
 def _mixture(one: Mapping[str, Any]) -> MixtureView:
     named = [line(unit.partition(":")[2] or unit, 160) for unit in one["units"]]
     more = [f"and {len(named) - UNITS} more"] if len(named) > UNITS else []
     return MixtureView(
-        side=one["side"], units=(*named[:UNITS], *more), share=one["share"], said=line(one["why"], 300), seconds=float(one["seconds"])
+        side=one["side"],
+        units=(*named[:UNITS], *more),
+        share=one["share"],
+        interval=_ends(one),
+        said=line(one["why"], 300),
+        seconds=float(one["seconds"]),
     )
+
+
+def _ends(one: Mapping[str, Any]) -> tuple[float, float] | None:
+    interval = one["interval"]
+    return None if interval is None else (float(interval[0]), float(interval[1]))
 
 
 def _span(found: Sequence[int] | None) -> str:

@@ -18,6 +18,9 @@ def render(page: Page) -> Markup:
     return render_template("blame.html", view=page.blame, share=share, most=MOST, most_lines=MOST_LINES)
 
 
-def share(value: float | None) -> str:
-    """A share of the change in per cent; a dash where it is not known."""
-    return "–" if value is None else f"{100 * value:.3g} %"
+def share(value: float | None, interval: tuple[float, float] | None = None) -> str:
+    """A share of the change in per cent, with its interval where the ends are not the share itself; a dash where it is not known."""
+    if value is None:
+        return "–"
+    shown = "" if interval is None or interval[0] == interval[1] else f" [{', '.join(f'{100 * end:.3g}' for end in interval)}]"
+    return f"{100 * value:.3g} %{shown}"

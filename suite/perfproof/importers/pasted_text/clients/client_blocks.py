@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from perfproof.importers.pasted_text.cells import DIGITS, is_digits
-from perfproof.importers.pasted_text.text_lines import Line
+from perfproof.importers.pasted_text.lines.text_lines import Line
 from perfproof.model.base.quantities import known
 from perfproof.model.scenarios.metric_directions import better_in
 from perfproof.model.scenarios.metrics import Better
@@ -25,11 +25,13 @@ WORK = re.compile(
     r"|total[_ ](?:input|output)[_ ]tokens"
     r"|max(?:imum)?[_ ](?:request )?concurrency|traffic request rate|request rate configured.*|request[_ ]rate|burstiness"
     r"|random[_ ](?:input|output)[_ ]len"
-    r"|number of (?:prompts|requests)|input[_ ]len\w*|output[_ ]len\w*)$"
+    r"|number of (?:prompts|requests)|input[_ ]len\w*|output[_ ]len\w*|concurrency|batch(?:[_ ]size)?|bs|users|clients|isl|osl"
+    r"|tp|num[_ ]gpus)$"
 )
 """Names of what was asked of a run; it is no result."""
 CONDITION = re.compile(
-    r"(?i)^(?:max(?:imum)?[_ ](?:request )?concurrency|traffic request rate|request rate configured.*|request[_ ]rate|num[_ ]prompts)$"
+    r"(?i)^(?:max(?:imum)?[_ ](?:request )?concurrency|traffic request rate|request rate configured.*|request[_ ]rate|num[_ ]prompts"
+    r"|concurrency|batch(?:[_ ]size)?|bs|users|clients|isl|osl|input[_ ]len|output[_ ]len|tp|num[_ ]gpus)$"
 )
 """Of these, what makes another run of it where it differs."""
 _IDENTITY = ("side", "branch", "build", "version", "commit", "label", "name", "variant", "arm", "tag")

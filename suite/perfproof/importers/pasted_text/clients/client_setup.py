@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from perfproof.importers.pasted_text.text_lines import Line
+from perfproof.importers.pasted_text.lines.text_lines import Line
 
 _LM_EVAL = re.compile(r"^[\w-]{1,60} \(")
 _ASKED = re.compile(r"\b(?:model|pretrained)=(?P<model>[^,\s)]+)")

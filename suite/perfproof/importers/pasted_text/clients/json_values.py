@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
-from perfproof.importers.pasted_text.cells import cell
+from perfproof.importers.pasted_text.cells import UNIT, cell
 from perfproof.importers.pasted_text.clients.client_blocks import RUN_KEYS
+from perfproof.importers.pasted_text.lines.text_lines import Line
 from perfproof.importers.pasted_text.named_values import Value
-from perfproof.importers.pasted_text.text_lines import Line
 from perfproof.model.base.number_range import is_number
 from perfproof.model.base.quantities import known
 from perfproof.model.records.eval_items import Total
@@ -72,7 +72,9 @@ def structure(lines: Sequence[Line], at: int) -> tuple[Structure, int] | None:
         return None
     place = at + text[:end].count("\n") + 1
     own = named["name"].strip(" *`'\"-") if named else ""
-    start = _Place(side=own) if role(own) in ("baseline", "candidate") else _Place(keys=(own,) if own else ())
+    behind = re.match(rf"[ ]?(?P<unit>{UNIT})(?=[\s,;.(]|$)", text[end:])
+    unit = behind["unit"] if behind and known(behind["unit"]) else ""
+    start = _Place(side=own, unit=unit) if role(own) in ("baseline", "candidate") else _Place(keys=(own,) if own else (), unit=unit)
     if not named and isinstance(found, Mapping) and _one_run(found):
         return None
     leaves = list(_walk(found, start))

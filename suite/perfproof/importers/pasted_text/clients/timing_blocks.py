@@ -8,7 +8,7 @@ from itertools import takewhile
 
 from perfproof.importers.pasted_text.cells import DIGITS, UNIT
 from perfproof.importers.pasted_text.clients.client_blocks import Block
-from perfproof.importers.pasted_text.text_lines import Line
+from perfproof.importers.pasted_text.lines.text_lines import Line
 
 _TITLE = re.compile(r"^Benchmark\s+#?[0-9]{1,3}:\s+(?P<name>\S.*)$")
 _TIME = re.compile(rf"^Time \((?:mean|abs)[^()]*\):\s+(?P<mean>{DIGITS}) (?P<unit>{UNIT})")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from perfproof.importers.pasted_text.headings import LETTERED
 from perfproof.importers.pasted_text.readings import ORDINALS
-from perfproof.model.scenarios.side_names import commit, leans, release, role, switched
+from perfproof.model.scenarios.side_names import commit, implementation, leans, release, role, switched
 
 _SUREST = ("before", "without", "baseline", "unpatched", "main", "master", "stock")
 """Of several names that are the baseline's, the one with the first of these words is."""
@@ -43,8 +45,15 @@ def choose(sides: Sequence[str]) -> Choice | None:
         if others[0] in ORDINALS:
             guessed = f"the {others[0]} side has no name; it is taken for the baseline, as every other is the changed one"
         return Choice(side=others[0], guessed=guessed)
-    if not any(roles.values()) and not (set(sides) & set(ORDINALS)) and not all(map(commit, sides)):
+    if (
+        not any(roles.values())
+        and not (set(sides) & set(ORDINALS))
+        and not all(commit(side) or implementation(side) or _set(side) for side in sides)
+    ):
         return None
+    inner = [side for side in others if any(_holds(other, side) for other in sides if other not in others)]
+    if len(inner) == 1:
+        return Choice(side=inner[0], guessed=f"{inner[0]} is taken for the baseline, as the changed side is called {inner[0]} and more")
     first = (others or list(sides))[0]
     return Choice(
         side=first,
@@ -62,6 +71,16 @@ def _doubt(sides: Sequence[str], base: str, both: Sequence[str]) -> str:
     if any(switched(base, side) for side in sides if side != base):
         return f"{base} is a switch that is off, which need not be how it was before; it is taken for the baseline"
     return ""
+
+
+def _set(name: str) -> bool:
+    """Whether a name is a variable and its value, a file, or a letter."""
+    return bool(re.fullmatch(r"[A-Z][A-Z0-9_]*=\S+|\S+\.(?:log|txt|json|out|csv)", name) or LETTERED.fullmatch(name))
+
+
+def _holds(name: str, base: str) -> bool:
+    """Whether a name begins with another's: "0.11.0 + PR" with "0.11.0"."""
+    return name.casefold().startswith(base.casefold()) and not name[len(base) :][:1].isalnum()
 
 
 def _surest(named: Sequence[str]) -> str:

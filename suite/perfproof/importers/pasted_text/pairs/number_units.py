@@ -7,8 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from perfproof.model.base import numerals
-from perfproof.model.base.quantities import MULTIPLES, PLACES, converted
+from perfproof.model.base.quantities import MULTIPLES, PLACES, converted, scale
 
+_SHORT = {"m": "min", "h": "hr"}
+"""Letters that are minutes and hours beside times."""
 ABSURD, NEAR = 100.0, 10.0
 """A change that a text with decimal points hardly means, and one that it may mean where a comma is of decimals."""
 
@@ -25,8 +27,10 @@ class InOneUnit:
 def in_one_unit(numbers: Sequence[tuple[str, str, str]], label: str, by: numerals.Convention) -> InOneUnit | str:
     """Digits, own unit and the label's unit of each number as values of one unit; why they can't be compared, in words, "
     "where they can't."""
-    if fault := _doubt([digits for digits, _, _ in numbers], by):
+    if fault := _doubt([digits for digits, _, _ in numbers], by, one_unit=len({own or name for _, own, name in numbers}) == 1):
         return fault
+    if any(scale(own or name)[0] == "time" for _, own, name in numbers):
+        numbers = [(digits, _SHORT.get(own, own), name) for digits, own, name in numbers]
     named = next((name for _, _, name in numbers if name), "")
     units = [own if own not in MULTIPLES or not named else "" for _, own, _ in numbers]
     unit = (
@@ -68,11 +72,11 @@ def _holds(label: str, unit: str) -> bool:
     )
 
 
-def _doubt(texts: Sequence[str], by: numerals.Convention) -> str:
-    """Why a comma among these numbers can't be read, "" where it can or there is none."""
+def _doubt(texts: Sequence[str], by: numerals.Convention, *, one_unit: bool) -> str:
+    """Why a comma among these numbers can't be read, "" where it can or there is none; in `one_unit` they are of about one size."""
     if by == "mixed" and (odd := next((text for text in texts if numerals.convention([text]) == "comma"), "")):
         return f"has the decimal comma of {odd}, and other numbers have decimal points: write all in one way"
-    odd = numerals.doubtful(texts) if by == "" or (by in ("point", "mixed") and _absurd(texts)) else ""
+    odd = numerals.doubtful(texts) if one_unit and (by == "" or (by in ("point", "mixed") and _absurd(texts))) else ""
     return (
         f"has {odd}, whose comma may be of thousands or of decimals: write {odd.replace(',', '')} or {odd.replace(',', '.')}" if odd else ""
     )

@@ -10,15 +10,18 @@ from statistics import median
 
 from perfproof.importers.pasted_text.clients.client_blocks import WORK, better
 from perfproof.importers.pasted_text.pairs import number_units, numbered_sides, pair_sections, score_pairs
-from perfproof.importers.pasted_text.pairs.baseline_choice import choose
+from perfproof.importers.pasted_text.pairs.baseline_choice import Choice, choose
 from perfproof.importers.pasted_text.pairs.pair_sections import Section, plain_name
-from perfproof.importers.pasted_text.readings import Found, Pair, Paste, Reading, ScorePair
+from perfproof.importers.pasted_text.readings import Found, Pair, Paste, Reading, ScorePair, ordinal
 from perfproof.model.base import numerals
 from perfproof.model.base.quantities import PLACES
 from perfproof.model.scenarios.metrics import Better
+from perfproof.model.scenarios.side_names import role
 
 LITTLE = 0.01
 """How much more work one side may have done for it to be the same: outputs of other lengths by a few tokens."""
+CAPTION = 40
+"""Letters of what stands above a table that tell its numbers from those of the table before."""
 WIDEST = 2.0
 """Runs of one side that nobody numbered differ by no more than this factor, or they are no runs of one thing."""
 
@@ -41,6 +44,13 @@ _RUNS = re.compile(
     r"(?i)\(\s*(?:n\s*=\s*([0-9]{1,4})|(?:(?:mean|median|avg|average|best) of )?([0-9]{1,4}) (?:runs|reps|trials|repeats|launches))\s*\)"
 )
 """How many runs the name of a side says that its numbers are of."""
+_OWED = re.compile(r"(?i)\b(?:timeout|time-out|default|interval|deadline|threshold)s?$")
+_SETTING = re.compile(
+    r"(?i)(?:--)?[a-z]+(?:[_-][a-z]+)*[_-](?:size|sizes|seqs|tokens|len|length|workers|threads|gpus|limit|streams|blocks"
+    r"|batches|depth|level|port)"
+)
+"""Names of what is set before a run."""
+_VERB = re.compile(r"(?i)\s+(?:(?:i|we|you|it) )?(?:gives?|gave|gets?|got|shows?|reports?|needs?|takes?|took|reach(?:es|ed)?|does|did)\b")
 Samples = Mapping[str, Mapping[str, _Sample]]
 """By label, then by side."""
 
@@ -48,8 +58,12 @@ Samples = Mapping[str, Mapping[str, _Sample]]
 def pair(found: Found) -> Paste:
     """The pairs of all sections, and what was left out."""
     by = numerals.convention([reading.digits for reading in found.readings])
+    found.readings = _in_turn(found.readings, found.order)
+    settings = [each for each in found.readings if each.kind == "line" and _is_set(each)]
+    found.readings = [each for each in found.readings if each not in settings]
     left = [f"{each.label}: no heading names its side" for each in found.readings if not each.side and each.kind != "block"]
-    sided = numbered_sides.as_runs([each for each in found.readings if each.side or each.kind == "block"])
+    left += [f"{each.label}: a setting" for each in settings]
+    sided = numbered_sides.as_runs(_spelt_alike([each for each in found.readings if each.side or each.kind == "block"]))
     readings = pair_sections.ordered(sided, found.conditions)
     groups = pair_sections.sections(readings)
     pairs: list[Pair] = []
@@ -65,9 +79,14 @@ def pair(found: Found) -> Paste:
         if choice is None:
             left += [_alone(name, section, of_side) for name, of_side in samples.items()]
             continue
-        guesses += [choice.guessed] if choice.guessed else []
-        pairs += _pairs(section, samples, choice.side, [side for side in sides if side != choice.side], choice.guessed)
-        left += [_alone(name, section, of_side) for name, of_side in samples.items() if choice.side not in of_side or len(of_side) < 2]
+        for own, told in _by_sides(samples, sides).items():
+            ours = _of_some(own, choice)
+            if ours is None:
+                left += [_alone(name, section, of_side) for name, of_side in told.items()]
+                continue
+            guesses += [ours.guessed] if ours.guessed else []
+            pairs += _pairs(section, samples, told, ours.side, [side for side in own if side != ours.side], ours.guessed)
+    left += _commas_read(readings, by) if pairs else []
     scores, totals, more = score_pairs.score_pairs(found.scores)
     guesses += [score.guessed for score in scores if score.guessed]
     sides = list(dict.fromkeys([*_base_first(pairs, scores), *(each.side for each in readings), *(one.side for one in totals)]))
@@ -82,6 +101,65 @@ def pair(found: Found) -> Paste:
         sides=tuple(sides),
         guessed="; ".join(dict.fromkeys(guesses)),
     )
+
+
+def _is_set(reading: Reading) -> bool:
+    """Whether a number may be a setting's: a whole one, without a unit and without a direction."""
+    if _OWED.search(reading.label) and better(reading.measure, reading.unit or reading.named) is None:
+        return True
+    bare = reading.digits.isdigit() and not reading.unit and not reading.named and better(reading.measure) is None
+    return bare and bool(_SETTING.fullmatch(reading.label))
+
+
+def _in_turn(readings: Sequence[Reading], said: str) -> list[Reading]:
+    """The readings; lines without a side, where none has one and each is there twice, below words for two sides in their order: the first
+    side's first. That is a guess, and told as one."""
+    lines = [each for each in readings if each.kind == "line" and not each.side and not each.run]
+    places: dict[tuple[str, ...], list[int]] = defaultdict(list)
+    for each in lines:
+        places[(*each.context.section, plain_name(each.label))].append(each.place)
+    if not said or not lines or any(each.side for each in readings) or any(len(set(own)) != 2 or len(own) != 2 for own in places.values()):
+        return list(readings)
+    return [
+        replace(each, side=ordinal(places[(*each.context.section, plain_name(each.label))].index(each.place) + 1))
+        if each in lines
+        else each
+        for each in readings
+    ]
+
+
+def _by_sides(samples: Samples, sides: Sequence[str]) -> Mapping[tuple[str, ...], Samples]:
+    """The labels of a section by the sides that have them: some may be told of before and after, others of main and the patch."""
+    found: dict[tuple[str, ...], dict[str, Mapping[str, _Sample]]] = {}
+    for name, of_side in samples.items():
+        found.setdefault(tuple(side for side in sides if side in of_side), {})[name] = of_side
+    return found
+
+
+def _of_some(sides: Sequence[str], whole: Choice) -> Choice | None:
+    """The baseline among some sides of a section: the whole section's where it is one of them, else one that its own name says."""
+    own = choose(sides) if len(sides) > 1 else None
+    if own is None or own.side == whole.side or (whole.side not in sides and not own.guessed):
+        return own
+    return whole if whole.side in sides else None
+
+
+def _spelt_alike(readings: Sequence[Reading]) -> list[Reading]:
+    """The readings, with each side spelt as it first was, without a verb: Before and before are one."""
+    names: dict[str, str] = {}
+    cut = {each.side: short if role(short := _VERB.split(each.side)[0]) else each.side for each in readings}
+    return [replace(each, side=names.setdefault(cut[each.side].casefold(), cut[each.side])) for each in readings]
+
+
+def _commas_read(readings: Sequence[Reading], by: numerals.Convention) -> list[str]:
+    """What was made of commas that no number of the text proves to be of thousands."""
+    odd = next((each.digits for each in readings if re.fullmatch(r"[1-9][0-9]{0,2},[0-9]{3}", each.digits)), "")
+    if by == "comma" and odd:
+        return [
+            f"commas were read as of decimals, as in the other numbers: {odd} as {odd.replace(',', '.')}, not as {odd.replace(',', '')}"
+        ]
+    odd = odd if by == "" else ""
+    return [f"commas were read as of thousands: {odd} as {odd.replace(',', '')}, not as {odd.replace(',', '.')}"] if odd else []
 
 
 def _base_first(pairs: Sequence[Pair], scores: Sequence[ScorePair]) -> list[str]:
@@ -134,7 +212,8 @@ def _numbered(group: Sequence[Reading]) -> Iterator[Reading]:
         own = places[plain_name(reading.side), plain_name(reading.label)]
         own += [reading.place] if reading.place not in own else []
         number = own.index(reading.place) + 1
-        yield replace(reading, label=f"{reading.label} (table {number})") if number > 1 else reading
+        caption = reading.context.caption.strip(" :*_")[:CAPTION]
+        yield replace(reading, label=f"{reading.label} ({caption or f'table {number}'})") if number > 1 else reading
 
 
 def _are_runs(ones: Sequence[tuple[Reading, float]]) -> bool:
@@ -159,10 +238,10 @@ def _runs(ones: Sequence[tuple[Reading, float]]) -> int | None:
 # --- pairs --------------------------------------------------------------------------------------------------------
 
 
-def _pairs(section: Section, samples: Samples, base: str, others: Sequence[str], guessed: str) -> Iterator[Pair]:
+def _pairs(section: Section, samples: Samples, told: Samples, base: str, others: Sequence[str], guessed: str) -> Iterator[Pair]:
     for side in others:
         same = _same_work(samples, base, side)
-        for name, of_side in samples.items():
+        for name, of_side in told.items():
             if base in of_side and side in of_side:
                 one, two = of_side[base], of_side[side]
                 is_work = bool(WORK.match(name))

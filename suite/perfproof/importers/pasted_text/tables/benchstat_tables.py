@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from perfproof.importers.pasted_text.lines.text_lines import Line
 from perfproof.importers.pasted_text.tables.table_shapes import Table
-from perfproof.importers.pasted_text.text_lines import Line
 
 _OUTPUT = re.compile(r"\.(?:txt|log|out|bench)$")
 _VALUE = re.compile(r"^(?P<digits>[0-9][0-9.,]*)(?P<prefix>Ki|Mi|Gi|[nuµμmkM])?(?P<spread> ±.*)?$")

@@ -15,9 +15,16 @@ WAY = re.compile(r"(?i)\b(?:lower|less|smaller|fewer|higher|more|larger|bigger) 
 MOST_WORDS = 9
 """A longer line is a sentence, of which a bracket alone may be a caption."""
 _OF_ALL = re.compile(
-    rf"(?i)^[(*_]*(?:all\s+)?(?:times?|values|numbers|latenc(?:y|ies)|results|figures|measurements|rows|cells)?(?:\s+(?:are|is|given|shown|reported"
+    rf"(?i)^[(*_]*(?:all\s+)?(?:times?|values|numbers|latenc(?:y|ies)|results|figures|measurements|rows|cells)?(?:\s+(?:are|is"
+    rf"|given|shown|reported"
     rf"|measured))*\s*in\s+(?:(?P<word>[a-z]+)\s*\((?P<short>{UNIT})\)|(?P<unit>{UNIT}))[.:)*_]*$"
 )
+_OF_NUMBERS = re.compile(
+    rf"(?i)\b(?:all |every )?(?:times?|latenc(?:y|ies)|values|numbers|figures|everything)\b(?: (?:is|are|shown|given|reported"
+    rf"|measured))* in (?P<unit>{UNIT})(?![\w/])"
+    rf"|(?:^|[,;(]\s*)in (?P<apart>{UNIT}) unless\b"
+)
+"""The same within a sentence: "256 tokens, 100 iterations (all times in µs)", "in ms unless said otherwise"."""
 _BRACKET = re.compile(r"[(\[]([^()\[\]]{2,60})[)\]]")
 
 
@@ -38,7 +45,7 @@ def captions(text: str) -> bool:
 def unit_of_all(text: str) -> str:
     """The unit that a line says all numbers have, "Times are in microseconds (us).", "" for none."""
     found = _OF_ALL.match(text.strip())
-    unit = (found["short"] or found["unit"]) if found else ""
+    unit = (found["short"] or found["unit"]) if found else next((one["unit"] or one["apart"] for one in _OF_NUMBERS.finditer(text)), "")
     return unit if known(unit) else ""
 
 

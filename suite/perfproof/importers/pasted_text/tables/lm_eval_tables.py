@@ -22,7 +22,7 @@ _NUMBER = re.compile(r"^-?[0-9]{1,30}(?:[.,][0-9]+)?(?:[eE][-+]?[0-9]{1,2})?$")
 
 def is_scores(table: Table) -> bool:
     """Whether a table is one of lm_eval's."""
-    return "Metric" in table.rows[0] and "Value" in table.rows[0]
+    return {"Metric", "Value"} <= set(table.rows[0]) and bool({"Tasks", "Groups", "Filter", "Stderr"} & set(table.rows[0]))
 
 
 def read(table: Table, context: Context, side: str, by: numerals.Convention) -> Found:

@@ -11,7 +11,7 @@ from perfproof.importers.pasted_text.readings import Reading
 from perfproof.importers.pasted_text.tables.captions import above
 from perfproof.importers.pasted_text.tables.table_columns import Column
 from perfproof.importers.pasted_text.tables.table_grid import Grid, labels, made_of_runs, reading, run_in, unit_in, unit_of_labels
-from perfproof.model.base.quantities import known
+from perfproof.model.base.quantities import known, scale
 from perfproof.model.scenarios.metric_directions import STATISTICS, better
 from perfproof.model.scenarios.side_names import describes, release
 
@@ -24,12 +24,21 @@ def columns_of_sides(grid: Grid) -> Iterator[Reading | str]:
             yield f"{made} of the runs"
             continue
         words = labels(grid, row)
-        if _tells([text for text, is_key in words if not is_key]) or (versions and _of_software(grid, row)):
+        named = " ".join(text for text, is_key in words if not is_key)
+        if _SETTING.match(named) and not any(known(one.unit) for one in _of_sides(grid, row)) and better(named) is None:
+            yield f"{named}: a setting"
+            continue
+        measured = any(known(one.unit) and one.unit != "%" for one in _of_sides(grid, row)) or "/" in unit_of(named)
+        if (_tells([text for text, is_key in words if not is_key]) and not measured) or (versions and _of_software(grid, row)):
             yield ", ".join(text for text, _ in words)
             continue
         for column, one in zip(grid.columns, row, strict=True):
             if column.kind == "side" or one.kind == "change":
                 yield from _of_side(grid, row, part, column, one)
+
+
+_SETTING = re.compile(r"^(?:--?[a-z][\w-]*|[A-Z][A-Z0-9]*_[A-Z0-9_]+|[a-z][\w.]*\.[a-z_]+)(?: \(\w+\))?$")
+"""The name of a flag, of a variable or of a key: its number was set, not measured."""
 
 
 def _of_sides(grid: Grid, row: Sequence[Cell]) -> list[Cell]:
@@ -62,6 +71,10 @@ def _of_side(grid: Grid, row: Sequence[Cell], part: str, column: Column, one: Ce
                 unit=unit or column.unit or unit_in(grid, row),
                 named=named,
             )
+    elif one.kind == "versus" and known(one.unit) and known(one.first_unit) and scale(one.unit)[0] != scale(one.first_unit)[0]:
+        for digits, unit in ((one.before, one.first_unit), (one.digits, one.unit)):
+            own = f"{label}, {unit}" if label else unit
+            yield reading(grid, part, side=column.side, label=own, measure=label, digits=digits, unit=unit, named="")
     elif one.kind == "value":
         unit = one.unit or column.unit or unit_in(grid, row)
         yield reading(
@@ -88,7 +101,8 @@ def _label(grid: Grid, row: Sequence[Cell], column: Column) -> tuple[str, str, s
     rest = [text for text in (column.metric, *(text for text, _ in words)) if text and text != measure]
     caption = above(grid.context)
     head = next((name for name, each in zip(grid.head, grid.columns, strict=True) if each.kind == "label" and better(name)), "")
-    label = ", ".join(part for part in (measure, *rest) if part) or caption.label or "value"
+    called = caption.label.split(", ")[0] if not measure and better(caption.label) else ""
+    label = ", ".join(part for part in (measure or called, *rest) if part) or caption.label or "value"
     of_caption = caption.decides if not measure or (better(caption.decides) and not unit_of(measure)) else ""
     decides = measure if better(measure) else head or of_caption or measure or label
     unit = unit_of(measure) or unit_of_labels(grid, measure)

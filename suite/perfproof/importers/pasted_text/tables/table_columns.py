@@ -15,13 +15,14 @@ from perfproof.importers.pasted_text.cells import Cell, unit_of
 from perfproof.importers.pasted_text.headings import RUN
 from perfproof.model.base.quantities import known
 from perfproof.model.scenarios.metric_directions import STATISTICS, better, better_in
-from perfproof.model.scenarios.side_names import commit, describes, release, role, split, switched
+from perfproof.model.scenarios.side_names import commit, describes, implementation, release, role, split, switched
 
 Kind = Literal["side", "metric", "label", "key", "unit", "run", "claim", "unclear"]
 _RUN = re.compile(r"(?i)^#?(?:run|trial|rep|repeat|repetition|iteration|iter|seed|attempt)\s*(?:#|no\.?|id|number|index)?$")
 _UNITS = re.compile(r"(?i)^units?$")
 _KEY = re.compile(
-    r"(?i)^(?:#|n|m|k|b|h|d|bs|tp|pp|dp|ep|isl|osl|il|ol|gpus?|ngl|threads|size|params|level|shape|dim|hidden|heads?|experts?|top.?[kp]|id|idx|index|qps|rps"
+    r"(?i)^(?:#|n|m|k|b|h|d|bs|tp|pp|dp|ep|isl|osl|il|ol|gpus?|ngl|threads|size|params|level|shape|dim|hidden|heads?|experts?"
+    r"|top.?[kp]|id|idx|index|qps|rps"
     r"|(?:\w+[ _-])?(?:batch|concurrency|conc|users|clients|streams|prompts|seqs?|sequences|length|lens?|tokens|context|ctx"
     r"|rate|size|sizes|count|num)"
     r"|(?:batch|num|max|input|output|prompt|seq|request|target|context|ctx|concurrent|model|number)[ _-].*)$"
@@ -52,6 +53,8 @@ class Column:
     run: str = ""
 
 
+_ORDERED = re.compile(r"(?P<one>[\w~^#]+)\s*(?:→|->|=>|➔|➜|⟶|/|\||\bvs\.?)\s*(?P<other>[\w~^#]+)(?!\s*/)")
+"""Two words with an arrow between them, the sides of a cell's two numbers."""
 Body = Sequence[Sequence[Cell]]
 
 
@@ -127,19 +130,21 @@ def _with_sides(found: Sequence[Column], body: Body) -> list[Column]:
     numeric = [place for place, column in enumerate(found) if _numbered([row[place] for row in body])]
     pairs = _paired([found[place].name for place in numeric])
     states = [found[place].name for place in numeric if not _sided(found[place].name)]
-    states = states if len(states) == 2 and (switched(*states) or _lettered(states)) else []
+    states = states if len(states) == 2 and (switched(*states) or _lettered(states) or all(map(implementation, states))) else []
     runs = _numbered_runs(pairs)
     sides: dict[int, Column] = {}
     for place in numeric:
         column, rest = found[place], pairs.get(found[place].name)
-        if rest is not None and column.name in runs:
+        if _order(column.name) and any(row[place].kind in ("change", "versus") for row in body):
+            sides[place] = _of_two(column.name)
+        elif rest is not None and column.name in runs:
             sides[place] = Column(kind="side", name=column.name, side=rest[0], unit=unit_of(column.name), run=rest[1].lstrip("#"))
         elif rest is not None and not _SPREAD.match(rest[1]):
             sides[place] = Column(
                 kind="side", name=column.name, side=rest[0], metric=rest[1], unit=unit_of(rest[1]) or unit_of(column.name)
             )
-        elif any(row[place].kind in ("change", "versus") for row in body) and (between := _arrowed(column.name)):
-            sides[place] = Column(kind="side", name=column.name, side=" → ".join(between), unit=unit_of(column.name))
+        elif any(row[place].kind in ("change", "versus") for row in body) and _arrowed(column.name):
+            sides[place] = _of_two(column.name)
         elif column.kind not in ("claim", "run", "unit") and (_sided(column.name) or column.name in states):
             sides[place] = _side(column.name)
     spreads = {place for place in numeric if (rest := pairs.get(found[place].name)) and _SPREAD.match(rest[1])}
@@ -160,6 +165,22 @@ def _with_sides(found: Sequence[Column], body: Body) -> list[Column]:
     ]
 
 
+def _order(name: str) -> re.Match[str] | None:
+    """Where a name has the two sides of its numbers beside each other, None where it has not."""
+    return next(
+        (found for found in _ORDERED.finditer(name) if {role(found["one"]), role(found["other"])} == {"baseline", "candidate"}), None
+    )
+
+
+def _of_two(name: str) -> Column:
+    """A column of cells with two numbers: its sides in their order, and its metric where it has one beside them."""
+    between, ordered = _arrowed(name), _order(name)
+    rest = name.replace(ordered[0], "") if ordered else ""
+    rest = re.sub(r"[(\[]\s*[)\]]", "", rest).strip(" -–—:,") or (_without_unit(name) if name.endswith(")") else "")
+    metric = "" if any(half in rest for half in between) else without_unit(rest)
+    return Column(kind="side", name=name, side=" → ".join(between), metric=metric, unit=unit_of(name) or (unit_of(rest) if metric else ""))
+
+
 def _numbered(cells: Sequence[Cell]) -> bool:
     """Whether a column has values, or would have: what is missing may be."""
     return any(cell.kind in ("value", "change", "versus") for cell in cells) or (any(cell.numbered for cell in cells) and bool(cells))
@@ -173,17 +194,26 @@ def _enough(sides: Sequence[Column]) -> bool:
     names = list(dict.fromkeys(column.side for column in sides))
     if any(" → " in name for name in names):
         return True
-    if len(names) == 2 and (switched(*names) or _lettered(names)):
+    if len(names) == 2 and (switched(*names) or _lettered(names) or all(map(implementation, names))):
+        return True
+    if len(names) > 1 and all(release(name) is not None for name in names):
         return True
     if len(names) < 2 or (len({re.sub(r"(?<![\w.#])[0-9]+(?![\w.])", "", name) for name in names}) == 1):
         return False
     said = {role(name) for name in names} - {""}
-    return bool(said) or all(release(name) is not None for name in names)
+    return bool(said)
 
 
 def _arrowed(name: str) -> list[str]:
-    halves = [half.strip() for half in _BETWEEN.split(_without_unit(name))]
-    return halves if len(halves) == 2 and any(role(half) for half in halves) else []
+    """The two sides that a name has for the numbers of its cells: "main → PR", "TTFT ms (main / PR)"."""
+    if found := _order(name):
+        return [found["one"], found["other"]]
+    bracket = re.search(r"[(\[]([^()\[\]]*)[)\]]$", name)
+    for text in (_without_unit(name), bracket[1] if bracket else ""):
+        halves = [half.strip() for half in _BETWEEN.split(text)]
+        if len(halves) == 2 and any(role(half) for half in halves):
+            return halves
+    return []
 
 
 def _paired(names: Sequence[str]) -> dict[str, tuple[str, str]]:
@@ -200,11 +230,27 @@ def _paired(names: Sequence[str]) -> dict[str, tuple[str, str]]:
     for name in names:
         if name not in known_ and (cut := _cut(name, rests)):
             known_[name] = cut
+    known_ = known_ or _named_after(names)
     sides = {side.casefold() for side, _ in known_.values()}
     for name, pairs in ways.items():
         if name not in known_ and len(sides) > 1:
             known_ |= dict.fromkeys([name], pairs[0]) if pairs and pairs[0][0].casefold() in sides else {}
     return known_ if len(sides) > 1 else {}
+
+
+def _named_after(names: Sequence[str]) -> dict[str, tuple[str, str]]:
+    """Of names such as "TRITON_ATTN tok/s" and "0.11.0 TTFT" the side, a version or an implementation, and the metric of each; {} where
+    these are not two sides with the same metrics."""
+    found: dict[str, tuple[str, str]] = {}
+    for name in names:
+        first, _, rest = name.partition(" ")
+        start, _, last = name.rpartition(" ")
+        for side, metric in ((first, rest), (last.strip("()"), start)):
+            if metric and (implementation(side) or release(side) is not None) and (better(metric) or unit_of(metric) or known(metric)):
+                found.setdefault(name, (side, metric))
+    metrics = {side: {metric.casefold() for own, metric in found.values() if own == side} for side, _ in found.values()}
+    alike = len(metrics) == 2 and len({frozenset(each) for each in metrics.values()}) == 1
+    return found if alike and (all(map(implementation, metrics)) or all(release(side) is not None for side in metrics)) else {}
 
 
 def _lettered(names: Sequence[str]) -> bool:
@@ -305,4 +351,6 @@ def _row_roles(names: Sequence[str], head: str) -> int:
         return 3
     if all(release(name) is not None for name in distinct):
         return 2
+    if len(distinct) == 2 and all(map(implementation, distinct)):
+        return 1
     return 1 if _SIDE_HEAD.match(head) and len(distinct) == 2 and head.lower() not in ("command", "state", "code") else 0

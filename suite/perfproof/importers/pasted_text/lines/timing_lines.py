@@ -6,6 +6,7 @@ import re
 
 from perfproof.importers.pasted_text.cells import DIGITS
 from perfproof.model.base.quantities import known
+from perfproof.model.scenarios.side_names import role
 
 _TIME = rf"{DIGITS}\s?(?:nsec|usec|msec|sec|ns|us|µs|μs|ms|s)"
 _SPREAD = rf"(?:\s?(?:±|\+-|\+/-)\s?{_TIME})?"
@@ -24,6 +25,12 @@ _EVENT = re.compile(
 )
 
 
+_TOOK = re.compile(
+    rf"^(?P<name>[A-Za-z][^:="
+    rf"|;]{{2,80}}? (?:took"
+    rf"|takes)):? (?P<digits>{DIGITS})\s?(?P<unit>[A-Za-zµ]+)(?: and (?P<more>{DIGITS})\s?(?P<other>[A-Za-zµ]+))?(?: in total)?\.?$"
+)
+"""What servers say of their start: "Model loading took 27.5 GiB and 50.1 seconds"."""
 _EXPOSED = re.compile(
     rf"^(?P<name>[a-z]\w*:\w+|[a-z]\w*_(?:total|sum|count|seconds|bytes))(?P<labels>\{{[^{{}}]*\}})?\s+(?P<digits>{DIGITS})$"
 )
@@ -35,6 +42,9 @@ _COUNTED = re.compile(r"(?i)^(?:cycles?|inst|blocks?|warps?|threads?|registers?|
 
 def told(text: str) -> str:
     """A line of a tool as a name and its value; any other line as it is."""
+    if (found := _TOOK.match(text)) and known(found["unit"]) and (not found["other"] or known(found["other"])):
+        more = f", {found['more']} {found['other']}" if found["more"] else ""
+        return f"{found['name']}: {found['digits']} {found['unit']}{more}"
     if (found := _UNIT_FIRST.match(text)) and (known(found["unit"]) or _COUNTED.match(found["unit"])):
         return f"{found['name']}: {found['digits']} {found['unit']}"
     if found := _EXPOSED.match(text):
@@ -43,6 +53,8 @@ def told(text: str) -> str:
         unit, _, name = found["name"].partition(" ") if " " in found["name"] else (found["unit"] or "", "", found["name"])
         return f"{name}: {found['digits']} {unit}".strip()
     if found := _CHANGED.match(text):
+        if not role(found["one"]) or not role(found["other"]):
+            return f"{found['name']}: {found['before']} -> {found['after']}"
         return f"{found['name']}: {found['before']} ({found['one']}), {found['after']} ({found['other']})"
     if "per loop" in text:
         text = _LOOPS.sub(r"time per loop: \g<time> (best of \g<runs>)", text)

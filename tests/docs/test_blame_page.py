@@ -1,0 +1,111 @@
+"""docs/blame.md: what was found on vLLM's releases, and on planted pairs, as the records in results/blame have it."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from perfproof.analysis.stats.number_format import duration
+from perfproof.changes.blame.blame_words import change
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE, RECORDS = ROOT / "docs" / "blame.md", ROOT / "results" / "blame"
+PARTS = 4
+"""Guilty units of a row, at most."""
+
+
+def read(name: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (RECORDS / name).read_text().splitlines()] if (RECORDS / name).is_file() else []
+
+
+def of_releases() -> Iterator[str]:
+    """A row for each question that was asked of two releases."""
+    yield "| scenario | from | to | what changed | the functions behind it | known as | mixtures | took | with the diff back |"
+    yield "| --- | --- | --- | --- | --- | --- | ---: | ---: | --- |"
+    for file in sorted(RECORDS.glob("*/blame.json")):
+        one = json.loads(file.read_text())
+        good, bad = (word.partition("==")[2] for word in (one["good"], one["bad"]))
+        if "+" in bad:
+            continue
+        said = change(one["metric"], *one["values"]).partition(": ")
+        known = "; ".join(dict.fromkeys(entry["known_as"] for entry in one["guilty"] if entry["known_as"])) or "–"
+        cells = (
+            f"`{one['scenario']}`",
+            good,
+            bad,
+            f"{said[0].replace('_', ' ')}: {said[2]}",
+            guilty(one),
+            known,
+            str(one["tried"]),
+            duration(one["seconds"] / 60),
+            one["answer"].partition(":")[0],
+        )
+        yield f"| {' | '.join(cells)} |"
+
+
+def guilty(one: Mapping[str, Any]) -> str:
+    """The guilty units with their shares, the largest first; those that act together have one share."""
+    shown = []
+    for entry in one["guilty"]:
+        lines = entry["hunks"] or ([entry["lines"]] if entry["lines"] else [])
+        where = ", ".join(f"{first}" if first == last else f"{first} to {last}" for first, last in lines[:3])
+        with_others = " (together)" if entry["together"] else ""
+        share = f"{100 * entry['share']:.3g} %" if entry["share"] is not None else "needed"
+        shown.append(f"`{entry['function'] or entry['file']}` {share}{with_others}, lines {where}")
+    more = [f"and {len(shown) - PARTS} more"] if len(shown) > PARTS else []
+    return "; ".join([*shown[:PARTS], *more])
+
+
+def planted(lines: Sequence[Mapping[str, Any]], timed: bool) -> Iterator[str]:
+    """A row for each kind of pair."""
+    yield (
+        "| guilty | pairs | units that differ | found | innocent units named | mixtures, median (most) | unresolved | minutes, median |"
+        + (" machine's load |" if timed else "")
+    )
+    yield "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |" + (" ---: |" if timed else "")
+    for kind in dict.fromkeys(line["kind"] for line in lines):
+        own = [line for line in lines if line["kind"] == kind]
+        tried = [line["tried"] for line in own]
+        cells = [
+            kind,
+            str(len(own)),
+            f"{min(line['units'] for line in own)} to {max(line['units'] for line in own)}",
+            str(sum(line["found"] for line in own)),
+            str(sum(len(line["innocent"]) for line in own)),
+            f"{median(tried):g} ({max(tried)})",
+            str(sum(line["unresolved"] for line in own)),
+            f"{median(line['seconds'] for line in own) / 60:.2g}",
+        ]
+        cells += [f"{min(line['load'] for line in own):.1f} to {max(line['load'] for line in own):.1f}"] if timed else []
+        yield f"| {' | '.join(cells)} |"
+
+
+def written(name: str, lines: Iterator[str]) -> None:
+    """The page's part of that name is these lines; `PERFPROOF_GOLDEN=write` makes it so."""
+    begin, end = f"<!-- {name} -->", f"<!-- end of {name} -->"
+    made, text = "\n".join([begin, "", *lines, "", end]), PAGE.read_text(encoding="utf-8")
+    kept = re.search(f"{re.escape(begin)}.*?{re.escape(end)}", text, flags=re.S)
+    assert kept, f"{PAGE} has no part {begin}"
+    if os.environ.get("PERFPROOF_GOLDEN") == "write":
+        PAGE.write_text(text.replace(kept[0], made), encoding="utf-8")
+        return
+    assert kept[0] == made, f"{PAGE} is stale; PERFPROOF_GOLDEN=write makes it again"
+
+
+def test_the_table_of_releases_is_what_the_records_say() -> None:
+    """Each question with its answer; its diff back lies beside its record."""
+    written("releases", of_releases())
+    for file in RECORDS.glob("*/blame.json"):
+        assert (file.parent / "back.diff").is_file() is (json.loads(file.read_text())["diff_back"] is not None)
+
+
+def test_the_tables_of_planted_pairs_are_what_the_records_say() -> None:
+    """By counts, and by times; nobody innocent is named in any of them."""
+    written("planted, by counts", planted(read("planted.jsonl"), timed=False))
+    written("planted, by times", planted(read("planted_by_times.jsonl"), timed=True))
+    assert [line["innocent"] for line in (*read("planted.jsonl"), *read("planted_by_times.jsonl")) if line["innocent"]] == []
