@@ -22,8 +22,8 @@ def test_a_repeat_in_the_folder_beside_is_found_and_contradicts() -> None:
     row = first.groups[0].rows[0]
     assert (row.word, row.look, row.note) == ("contradicted", "inconclusive", "a repeat (h200_64_cores_another_gpu) gave −2.1\u202f%")
     assert first.result.startswith("Round time, pooler=gritlm, requests=57 is contradicted in a microbenchmark")
-    assert (f"{row.note} for {POOLING}", True) in next(line.clauses for line in first.lines if line.label == "Trust")
-    assert next(line for line in first.lines if line.label == "Next").clauses[0][0].startswith("measure a third time")
+    assert row.note not in str([line for line in first.lines if line.label == "Trust"])
+    assert next(line for line in first.lines if line.label == "Next").clauses[0][0].startswith(f"measure {POOLING} a third time")
 
 
 def test_only_the_same_definition_is_a_repeat(tmp_path: Path) -> None:

@@ -19,10 +19,6 @@ PARTS = 4
 """Guilty units of a row, at most."""
 
 
-def read(name: str) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (RECORDS / name).read_text().splitlines()] if (RECORDS / name).is_file() else []
-
-
 def of_releases() -> Iterator[str]:
     """A row for each question that was asked of two releases."""
     yield "| scenario | from | to | what changed | the functions behind it | known as | mixtures | took | with the diff back |"
@@ -61,13 +57,10 @@ def guilty(one: Mapping[str, Any]) -> str:
     return "; ".join([*shown[:PARTS], *more])
 
 
-def planted(lines: Sequence[Mapping[str, Any]], timed: bool) -> Iterator[str]:
+def planted(lines: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """A row for each kind of pair."""
-    yield (
-        "| guilty | pairs | units that differ | found | innocent units named | mixtures, median (most) | unresolved | minutes, median |"
-        + (" machine's load |" if timed else "")
-    )
-    yield "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |" + (" ---: |" if timed else "")
+    yield "| guilty | pairs | units that differ | found | innocent units named | mixtures, median (most) | unresolved | minutes, median |"
+    yield "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |"
     for kind in dict.fromkeys(line["kind"] for line in lines):
         own = [line for line in lines if line["kind"] == kind]
         tried = [line["tried"] for line in own]
@@ -81,7 +74,6 @@ def planted(lines: Sequence[Mapping[str, Any]], timed: bool) -> Iterator[str]:
             str(sum(line["unresolved"] for line in own)),
             f"{median(line['seconds'] for line in own) / 60:.2g}",
         ]
-        cells += [f"{min(line['load'] for line in own):.1f} to {max(line['load'] for line in own):.1f}"] if timed else []
         yield f"| {' | '.join(cells)} |"
 
 
@@ -104,8 +96,8 @@ def test_the_table_of_releases_is_what_the_records_say() -> None:
         assert (file.parent / "back.diff").is_file() is (json.loads(file.read_text())["diff_back"] is not None)
 
 
-def test_the_tables_of_planted_pairs_are_what_the_records_say() -> None:
-    """By counts, and by times; nobody innocent is named in any of them."""
-    written("planted, by counts", planted(read("planted.jsonl"), timed=False))
-    written("planted, by times", planted(read("planted_by_times.jsonl"), timed=True))
-    assert [line["innocent"] for line in (*read("planted.jsonl"), *read("planted_by_times.jsonl")) if line["innocent"]] == []
+def test_the_table_of_planted_pairs_is_what_the_records_say() -> None:
+    """A row a kind; nobody innocent is named in any pair."""
+    lines = [json.loads(line) for line in (RECORDS / "planted.jsonl").read_text().splitlines()]
+    written("planted, by counts", planted(lines))
+    assert [line["innocent"] for line in lines if line["innocent"]] == []

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from perfproof import store
 from perfproof.analysis.judging.judge import judge_records
+from perfproof.analysis.trials.spread_blocks import counted_once
 from perfproof.cli import main
 from perfproof.jobs.merge_folders import merge
 from perfproof.model.base.errors import EXIT_PASS, EXIT_UNTESTABLE, EXIT_USAGE, BadInput
@@ -61,6 +62,20 @@ def test_order_repetition_and_partition_change_nothing(source: random.Random, fo
         assert not read.warnings
         assert len(read.records) == len(records)
         assert verdicts(list(read.records)) == verdicts(records)
+
+
+@pytest.mark.parametrize("seconds", [(0, 0, 0, 0), (0, 1, 1, 2), (0, 0, 1, 1), (0, 0, 0, 1)])
+def test_attempts_of_one_second_stay_apart(seconds: tuple[int, ...], tmp_path: Path) -> None:
+    """A block that was thrown out and measured again within a second is the second attempt in the joined folder, whichever line comes
+    first."""
+    spoilt = [dataclasses.replace(one, status="invalid", reason="busy") for one in attempt(1, HOSTS[0], at=0, salt=1)]
+    again = attempt(1, HOSTS[0], at=0, salt=2)
+    times = [f"2026-01-01T12:00:0{second}+00:00" for second in seconds]
+    ran = [dataclasses.replace(one, started=time) for one, time in zip([*spoilt, *again], times, strict=True)]
+    for number, records in enumerate((ran, ran[::-1])):
+        merge([write(tmp_path / f"a{number}", records)], tmp_path / f"out{number}")
+        kept = counted_once(store.read(tmp_path / f"out{number}").records)
+        assert [(one.arm, one.status, one.measurements) for one in kept] == [(one.arm, "ok", one.measurements) for one in again]
 
 
 def test_what_is_there_stays_and_is_told_apart(tmp_path: Path) -> None:

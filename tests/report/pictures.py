@@ -1,7 +1,7 @@
 """Pictures of a results folder's report: `python -m tests.report.pictures RESULTS --out FOLDER`.
 
-Without further options the two of the README: the first screen, and a scenario's trials. With `--looks` every look of the page (desktop,
-narrow, dark, print), for whoever changed something.
+Without further options the two of the README: the first screen, and a scenario's trials; with `--history`, of a history's folder, its
+third. With `--looks` every look of the page (desktop, narrow, dark, print), for whoever changed something.
 """
 
 from __future__ import annotations
@@ -40,6 +40,14 @@ def readme(browser: Browser, page: Path, out: Path) -> None:
     clip(browser, out / "trials.png", f"(([a, b]) => [0, a.top + scrollY - 16, {WIDTH}, b.bottom - a.top + 24])({figure})")
 
 
+def history(browser: Browser, page: Path, out: Path) -> None:
+    """The README's picture of a history: its small multiples."""
+    browser.open(page, width=WIDTH)
+    clip(
+        browser, out / "history.png", f"[0, 0, {WIDTH}, document.querySelector('#multiples').getBoundingClientRect().bottom + scrollY + 14]"
+    )
+
+
 def looks(browser: Browser, page: Path, out: Path) -> None:
     """Every look of the page, whole."""
     for name, width, dark in (("desktop", WIDTH, False), ("dark", WIDTH, True), ("narrow", 390, False)):
@@ -55,14 +63,15 @@ def main(words: Sequence[str] | None = None) -> None:
     parser.add_argument("results", type=Path)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--looks", action="store_true")
+    parser.add_argument("--history", action="store_true")
     asked = parser.parse_args(words)
     asked.out.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as scratch:
         page = Path(scratch) / f"{asked.results.name}.html"
-        cli.main(["report", "--results", str(asked.results), "--out", str(page)])
+        cli.main(["report", "--history" if asked.history else "--results", str(asked.results), "--out", str(page)])
         browser = Browser()
         try:
-            (looks if asked.looks else readme)(browser, page, asked.out)
+            (looks if asked.looks else history if asked.history else readme)(browser, page, asked.out)
         finally:
             browser.close()
 

@@ -184,7 +184,7 @@ def test_no_word_is_broken(width: int) -> None:
 def test_the_comments_heads_fit_all_its_rows() -> None:
     """The comment's one table says points and items where all rows are; where they differ it names no unit, and each row its count."""
     assert "| interval, points | margin | detectable | items |" in pr_comment.render(of(every_task()))
-    mixed = pr_comment.render(of([*every_task(), factory.row("a", "round_time", "improved")]))
+    mixed = pr_comment.render(of([*every_task(), factory.row("a", "round_time", "equivalent")]))
     assert "| interval | margin | detectable | counted |" in mixed
     assert "| 200 items |" in mixed
     assert "| 6 blocks |" in mixed
@@ -194,7 +194,7 @@ def test_the_pages_heads_fit_all_its_rows() -> None:
     """So does the page's table, and its narrow form says it beside each number."""
     text = html.render(of(every_task()))
     assert '<th scope="col" class="n" data-key>items</th>' in text
-    assert text.count('data-label="items" data-sort="200">200</td>') == 8
+    assert text.count('data-label="items" data-short="items" data-sort="200">200</td>') == 8
     mixed = html.render(of([*every_task(), factory.row("a", "round_time", "improved")]))
     assert '<th scope="col" class="n" data-key>counted</th>' in mixed
     assert mixed.count("200<small>items</small>") == 8

@@ -26,6 +26,7 @@ from perfproof.analysis.trials.trial_groups import kept_apart
 from perfproof.analysis.verdicts import unpaired
 from perfproof.analysis.verdicts.error_rates import judge_rate_table
 from perfproof.commands import counted_scenarios
+from perfproof.commands.kept_blames import blames
 from perfproof.commands.repeats import repeats
 from perfproof.model.base import clock
 from perfproof.model.base.errors import EXIT_PASS, BadInput, CannotRun, PerfproofError
@@ -128,7 +129,7 @@ def show_blame(headline: str, notes: Sequence[str], document: Mapping[str, Any],
     page = view.build((), (), made=clock.minute(), version=__version__)
     texts = tuple(formatting.sentence(note) for note in notes)
     write_html(
-        dataclasses.replace(page, headline=formatting.sentence(headline), notes=texts, blame=blamed.of_document(document, diff)), report
+        dataclasses.replace(page, headline=formatting.sentence(headline), notes=texts, blames=(blamed.of_document(document, diff),)), report
     )
 
 
@@ -355,7 +356,7 @@ def page_of(
     were read already. Others see the page, so an absolute path of the results folder is shown by its last part alone.
     """
     from perfproof.report import view
-    from perfproof.report.extract import host_work
+    from perfproof.report.extract import blamed, host_work
 
     read = read or store.read(results)
     records = kept_apart([record for record in read.records if only is None or record.scenario in only])
@@ -380,7 +381,8 @@ def page_of(
         worse=[row for one in scenarios for row in one.worse],
         repeats=repeats(results, records, judged) if rows is None else {},
     )
-    return dataclasses.replace(page, host_work=host_work.all_of(None, counted)), judged
+    found = tuple(blamed.of_document(*one) for one in blames(results, {record.scenario for record in records}))
+    return dataclasses.replace(page, host_work=host_work.all_of(None, counted), blames=found), judged
 
 
 TOLD = 5

@@ -21,8 +21,7 @@ from perfproof.planning import Estimate
 FOLDER = "jobs"
 """The folder of the jobs' results, below the plan's."""
 STARTING = 10.0
-"""Minutes that a job gets beside its trials: the builds are looked at, the machine may be busy."""
-LEAST_MINUTES = 15
+"""Minutes that a job gets beside its trials and the wait for its host: a build may have to be made."""
 TWICE = 2
 """How many times the estimate a job may take."""
 
@@ -51,13 +50,14 @@ class Job:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """What the commands of all jobs share: the plan's own options as they were typed, and the folders of builds and results."""
+    """What the commands of all jobs share: the plan's own options as they were typed, the folders of builds and results, and the minutes
+    that a job waits for a host that is busy or held by another one."""
 
     words: tuple[str, ...]
     files: Mapping[str, Path]
     builds: Path
     results: Path
-    wait: float = 60.0
+    wait: float = 30.0
     program: tuple[str, ...] = ("perfproof",)
 
 
@@ -91,7 +91,7 @@ def _job(scenario: Scenario, blocks: Sequence[Block], minutes: float, options: O
         seeds=tuple(block.seed for block in blocks),
         command=tuple(command),
         results=results,
-        needs=Needs(gpus=gpus_of(scenario), minutes=max(LEAST_MINUTES, math.ceil(TWICE * trials * minutes + STARTING))),
+        needs=Needs(gpus=gpus_of(scenario), minutes=math.ceil(TWICE * trials * minutes + options.wait + STARTING)),
     )
 
 

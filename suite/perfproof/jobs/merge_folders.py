@@ -8,9 +8,11 @@ already.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 from pathlib import Path
+from typing import NamedTuple
 
 from perfproof import store
 from perfproof.analysis.stats import number_format
@@ -52,6 +54,18 @@ class Merged:
         )
 
 
+class _Key(NamedTuple):
+    """What a line is sorted by; a moment has whole seconds, in which more than one attempt may have begun."""
+
+    block: int
+    host: str
+    started: str
+    valid: bool
+    position: int
+    arm: str
+    digest: bytes
+
+
 @dataclass(slots=True, kw_only=True)
 class _Joined:
     """The lines so far by scenario, with the key that sorts each; the first record of each scenario and what its arms ran on, with their
@@ -67,9 +81,6 @@ class _Joined:
     counts: dict[str, Path] = field(default_factory=dict)
     told: list[str] = field(default_factory=list)
     empty: list[Path] = field(default_factory=list)
-
-
-_Key = tuple[int, str, str, int, bytes]
 
 
 def merge(folders: Sequence[Path], out: Path) -> Merged:
@@ -120,7 +131,7 @@ def _add(joined: _Joined, folder: Path) -> None:
             usable = True
             _check(joined, record, folder)
             digest = hashlib.blake2b(line, digest_size=16).digest()
-            key = (record.block, host_of(record), record.started, record.position, digest)
+            key = _Key(record.block, host_of(record), record.started, record.status != "invalid", record.position, record.arm, digest)
             joined.lines.setdefault(record.scenario, {}).setdefault(digest, (key, line))
             joined.hosts.add(host_of(record))
             if not spoilt_for(joined.scenarios[record.scenario], record):
@@ -179,9 +190,26 @@ def _write(joined: _Joined, out: Path) -> None:
             raise BadInput(f"{path}: is not what its name says, so it was changed: restore it, or leave that folder out")
         kept_counts.keep(out / store.COUNTS, {name: content}, str(path))
     for scenario, lines in joined.lines.items():
-        store.replace_lines(store.records_file(out, scenario), [line for _, line in sorted(lines.values())])
+        store.replace_lines(store.records_file(out, scenario), [line for _, line in _sorted(lines.values())])
     for file, floors in joined.floors.items():
         store.replace_lines(out / "machine" / file, [line for _, line in sorted(floors.values())])
+
+
+def _sorted(lines: Iterable[tuple[_Key, bytes]]) -> Iterator[tuple[_Key, bytes]]:
+    """The lines by block, host and time. Of trials that began in the same second, one that the running attempt lacks comes before one that
+    begins another attempt, and what was thrown out before what replaced it."""
+    for _, block in groupby(sorted(lines), key=lambda entry: entry[0][:2]):
+        seen: set[str] = set()
+        for _, tied in groupby(block, key=lambda entry: entry[0].started):
+            waiting = list(tied)
+            while waiting:
+                following = next((entry for entry in waiting if entry[0].arm not in seen), None)
+                if following is None:
+                    seen.clear()
+                    continue
+                waiting.remove(following)
+                seen.add(following[0].arm)
+                yield following
 
 
 def _nothing_yet(empty: Sequence[Path]) -> Iterator[str]:

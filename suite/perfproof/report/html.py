@@ -17,6 +17,7 @@ from perfproof.report.panels import (
     blame,
     compared_answers,
     decision,
+    exposure,
     frontier,
     host_work,
     machine,
@@ -36,6 +37,7 @@ PANELS = (
     ("blame", "What brings the change", blame.render),
     ("runs", "What was run, and what would refute it", worded.runs),
     ("host_work", "Where the work went", host_work.render),
+    ("exposure", "What host time is worth", exposure.render),
     ("trials", "Every trial", trials.render),
     ("spread", "Within the trials", spread.render),
     ("frontier", "Throughput against latency", frontier.render),
@@ -54,7 +56,7 @@ COUNTED = ("answer", "decision", "blame", "host_work", "glossary")
 
 def render(page: Page) -> str:
     """The whole report as one HTML document."""
-    shown = [one for one in PANELS if page.scenarios or not (page.host_work or page.blame) or one[0] in COUNTED]
+    shown = [one for one in PANELS if page.scenarios or not (page.host_work or page.blames) or one[0] in COUNTED]
     panels = [(name, title, markup) for name, title, panel in shown if (markup := panel(page))]
     main = next((name for name in ("verdicts", "blame", "host_work") if name in [panel[0] for panel in panels]), panels[0][0])
     return shell("page.html", page=page, result=lead(page).result, panels=panels, main=main, deciding=gate_view)

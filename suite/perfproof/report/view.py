@@ -27,6 +27,7 @@ from perfproof.model.verdicts.noise_floor import Floor
 from perfproof.report.base import formatting, units
 from perfproof.report.base.page_model import (
     ArmView,
+    ExposureView,
     Fact,
     GrowthView,
     Page,
@@ -39,7 +40,7 @@ from perfproof.report.base.page_model import (
 )
 from perfproof.report.extract import aa_status, changes, facts, machine_signals, pareto
 from perfproof.report.figures import distributions
-from perfproof.report.text import answer_context, answer_text, caveats, exclusions, reasons, sentences
+from perfproof.report.text import answer_context, answer_text, caveats, confounders, exclusions, reasons, sentences
 from perfproof.report.text.headline import headline, ordered
 
 REACH = "these blocks could only have detected "
@@ -91,7 +92,8 @@ def build(
     for record in records:
         of_name[line(record.scenario, NAME)].append(record)
     folder = line(results)
-    exposures = tuple(exposure.sentences(found)[0] for own in of_name.values() if (found := exposure.exposure_of(own)))
+    exposed = [found for own in of_name.values() if (found := exposure.exposure_of(own))]
+    exposures = tuple(exposure.sentences(found)[0] for found in exposed)
     scenarios = []
     for name, own in of_name.items():
         behind = _Behind(
@@ -117,6 +119,18 @@ def build(
         machine=tuple(_facts(Fact, facts.environment(records))),
         warnings=tuple(formatting.sentence(warning) for warning in warnings),
         records=tuple(records),
+        exposures=tuple(map(_exposure, exposed)),
+    )
+
+
+def _exposure(found: exposure.Exposure) -> ExposureView:
+    return ExposureView(
+        scenario=line(found.scenario, NAME),
+        blocks=found.blocks,
+        told=tuple(formatting.microseconds(each) for each in exposure.sentences(found)),
+        delays=found.delays,
+        costs=found.costs,
+        slope=None if found.tpot is None else (100 * found.tpot.value, 100 * found.tpot.low, 100 * found.tpot.high),
     )
 
 
@@ -192,6 +206,8 @@ def _scenario(name: str, rows: list[Judged], records: list[Record], results: str
         machine=answer_context.machine(records[-1].environment) if records else "",
         cores=_cores(records),
         model=caveats.model(definition),
+        model_size=caveats.model_size(definition),
+        unlike=tuple(confounders.in_brief(definition)),
         speeds=tuple(_speeds(rows, arms, trials)),
         swayed=tuple((row.metric, row.candidate, clause) for row, clause in swayed if clause),
         repeats=behind.repeats,

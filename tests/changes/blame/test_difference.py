@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -82,6 +83,14 @@ def difference(tmp_path: Path) -> Difference:
     return Difference(tmp_path / "good", tmp_path / "bad")
 
 
+def of_one_file(folder: Path, texts: Mapping[str, str]) -> Difference:
+    """The difference of two builds whose only file has these texts."""
+    for name, text in texts.items():
+        (folder / name / "vllm").mkdir(parents=True)
+        (folder / name / "vllm" / "a.py").write_text(text)
+    return Difference(folder / "good", folder / "bad")
+
+
 def test_units_come_by_suspicion_and_what_only_goes_along_is_none(difference: Difference) -> None:
     """First what ran, then other pieces of its file, then other files; new functions, imports and files are no units of their own, but a
     method that may replace an inherited one is."""
@@ -111,10 +120,7 @@ def test_a_function_whose_parameters_changed_goes_with_those_that_call_it(tmp_pa
         "good": "def low(a):\n    return a\n\n\ndef high():\n    return low(1)\n\n\ndef other():\n    low(*SAME)\n    return 3\n",
         "bad": "def low(a, b):\n    return a + b\n\n\ndef high():\n    return low(1, 2)\n\n\ndef other():\n    low(*SAME)\n    return 4\n",
     }
-    for name, text in texts.items():
-        (tmp_path / name / "vllm").mkdir(parents=True)
-        (tmp_path / name / "vllm" / "a.py").write_text(text)
-    made = Difference(tmp_path / "good", tmp_path / "bad")
+    made = of_one_file(tmp_path, texts)
     made.tiers({"vllm.a:high": 1.0})
     assert made.brought_along("back", "vllm/a.py:other") == []
     for unit, besides in (("vllm/a.py:low", "vllm/a.py:high"), ("vllm/a.py:high", "vllm/a.py:low")):
@@ -131,10 +137,7 @@ def test_a_field_goes_with_those_that_make_its_class(tmp_path: Path) -> None:
         "def make():\n    return A(one=1, two=2)\n\n\ndef other():\n    return 3\n",
         "bad": "@dataclass\nclass A:\n    one: int\n\n\ndef make():\n    return A(one=1)\n\n\ndef other():\n    return 4\n",
     }
-    for name, text in texts.items():
-        (tmp_path / name / "vllm").mkdir(parents=True)
-        (tmp_path / name / "vllm" / "a.py").write_text(text)
-    made = Difference(tmp_path / "good", tmp_path / "bad")
+    made = of_one_file(tmp_path, texts)
     made.tiers({"vllm.a:make": 1.0})
     for unit, besides in (("vllm/a.py:A.two", "vllm/a.py:make"), ("vllm/a.py:make", "vllm/a.py:A.two")):
         assert made.mixture("back", frozenset([unit])).files["vllm/a.py"] == texts["good"].replace("return 3", "return 4")
@@ -149,10 +152,7 @@ def test_a_method_comes_along_only_where_it_is_newly_called(tmp_path: Path) -> N
         "    def own(self):\n        return 1\n\n    def more(self):\n        return 2\n",
         "bad": "class A(B):\n    def run(self):\n        return self.own()\n",
     }
-    for name, text in texts.items():
-        (tmp_path / name / "vllm").mkdir(parents=True)
-        (tmp_path / name / "vllm" / "a.py").write_text(text)
-    made = Difference(tmp_path / "good", tmp_path / "bad")
+    made = of_one_file(tmp_path, texts)
     made.tiers({"vllm.a:A.run": 1.0})
     text = made.mixture("back", frozenset(["vllm/a.py:A.run"])).files["vllm/a.py"] or ""
     assert "def more" in text

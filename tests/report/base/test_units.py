@@ -10,6 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from perfproof.analysis.stats import number_format
+from perfproof.changes.counting import count_words
 from perfproof.model.base.untrusted import line, lines
 from perfproof.report import html
 from perfproof.report.base import formatting, units
@@ -70,6 +72,27 @@ def test_factors(effect: float, shown: str) -> None:
 def test_the_ends_of_an_interval_are_told_alike(low: float, high: float, shown: tuple[str, str]) -> None:
     """Where the upper end is a multiple, so is the lower one, unless it is less than a doubling."""
     assert tuple(end.replace(units.THIN, " ") for end in units.percents(low, high, 0)) == shown
+
+
+@pytest.mark.parametrize(
+    ("left", "told"), [(0.0005, "−99.95"), (0.000_06, "−99.99"), (0.000_000_3, "−99.99997"), (0.04, "−96.00"), (0.0, "−100")]
+)
+def test_only_what_is_gone_reads_as_all_of_it(left: float, told: str) -> None:
+    """A count of which anything is left is nowhere −100 %: reasons, pages and counts of a change tell the same number."""
+    assert number_format.percent(left - 1) == f"{told.replace('−', '-')} %"
+    assert units.percent(left - 1, units.places_for(left - 1)) == told
+    if left:
+        assert count_words.percent(left - 1) == f"{told.replace('−', '-')} %"
+
+
+@pytest.mark.parametrize(
+    ("interval", "shown"),
+    [((-0.9993, -0.9986), ("-99.93", "-99.86")), ((-0.12342, -0.12338), ("-12.342", "-12.338")), ((0.5, 0.5), ("+50.0", "+50.0"))],
+)
+def test_the_ends_of_an_interval_do_not_read_as_one_number(interval: tuple[float, float], shown: tuple[str, str]) -> None:
+    """However narrow it is, its ends differ where they are written, in reasons and on pages; only what has no width has one number."""
+    assert number_format.span(interval, "log") == " to ".join(f"{end} %" for end in shown)
+    assert units.percents(*interval, units.places_for(interval[0])) == tuple(end.replace("-", "−") for end in shown)
 
 
 @pytest.mark.parametrize(

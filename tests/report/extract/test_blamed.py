@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from perfproof.report.base.formatting import share
 from perfproof.report.extract.blamed import of_document
-from perfproof.report.panels.blame import share
 
 GUILTY: dict[str, Any] = {
     "file": "vllm/a.py",

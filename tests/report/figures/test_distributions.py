@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perfproof.report.figures import distributions, plot_layout
+from perfproof.report.base.page_model import SpreadView
+from perfproof.report.figures import density, distributions, plot_layout, plots
 from tests.report import factory
 
 
@@ -51,3 +52,27 @@ def test_marks_of_a_wide_axis_are_powers_of_ten() -> None:
     """A hundredfold change is marked at 0, −90 and −99 per cent."""
     found = plot_layout.nice_changes(-0.992, 0.2)
     assert [round(math.log10(1 + change)) for change in found] == [-2, -1, 0]
+
+
+def test_a_density_is_drawn_for_every_trial_and_holds_no_needle() -> None:
+    """Each trial has its curve, the middle one of an arm a filled one; equal values, and values far apart, make a figure too."""
+    for values in ([1.0, 1.1, 1.2, 1.4] * 5, [2.0] * 20, [1e-4, 1e-3, 1e-2, 1.0] * 5):
+        curve = distributions.quantiles(values)
+        view = SpreadView(name="ttft", unit="s", curves=((curve, curve), (curve,)))
+        svg = density.spread(view, ["before", "after"], "d1")
+        assert svg.count("clip-path") >= 3 + 2
+        assert "nan" not in svg
+    assert "Where the values of TTFT lie" in density.spread(SpreadView(name="ttft", unit="s", curves=((), ())), ["a", "b"], "d2")
+
+
+def test_the_load_lies_beneath_its_trials() -> None:
+    """Each trial of the two arms has its load at its own place; a figure without readings has no second axis."""
+    scenario = factory.page(factory.watched(factory.penalties())).scenarios[0]
+    row = scenario.primaries[0]
+    load = next(signal for signal in scenario.signals if signal.name == "load")
+    found = plot_layout.loads(row, scenario.trials, load)
+    assert [x for x, _, _ in found] == [dot.x for dot in plot_layout.place(row, scenario.trials)]
+    assert all(low <= high for _, low, high in found)
+    assert ">load<" in plots.trials(row, scenario.trials, "f", "s", 1, load, 2)
+    assert plot_layout.loads(row, scenario.trials, None) == []
+    assert ">load<" not in plots.trials(row, scenario.trials, "f", "s", 1)

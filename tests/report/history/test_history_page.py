@@ -80,6 +80,13 @@ def told(
 
 
 COUNTS = told("tokens_compared_per_step", step("0.25.0", "0.24.0", 16_006.5, 1), step("0.26.0", "0.25.1", 1, 16_006.5))
+
+
+def times_of(values: tuple[float, ...]) -> SteppedSeries:
+    """The time beside the count, with these values."""
+    return told("round_time", values=values)
+
+
 UPSTREAM = (
     UpstreamChange(scenario="thinking_scan", version="0.26.0", pull=45984, words="the memory was lost", metrics=()),
     UpstreamChange(scenario="thinking_scan", version="0.25.0", pull=None, words=f"mended {NASTY}", metrics=()),
@@ -182,6 +189,21 @@ def test_every_point_is_in_the_table_behind_its_figure() -> None:
     assert "2026-11-28 05:03 UTC" in text
 
 
+def test_every_metric_has_a_strip_over_the_same_releases() -> None:
+    """The page begins with small multiples: a strip a metric, its steps with their sizes, the newest value, the releases on one axis."""
+    made = built(COUNTS, times_of((0.08, 0.00001, 0.00001, 0.08, 0.08)))
+    assert made.short == VERSIONS
+    text, _ = rendered(made)
+    assert text.index('id="multiples"') < text.index("table data steps" if "table data steps" in text else 'class="data steps"')
+    multiples = text[text.index('id="multiples"') : text.index("</figure>")]
+    assert multiples.count('class="multiple"') == 2
+    assert re.findall(r">(0\.\d+\.\d)</text>", multiples) == list(VERSIONS)
+    assert multiples.count('class="step improved"') == multiples.count('class="step regressed"') == 1
+    assert ">×\u202f16,006</text>" in multiples
+    assert '<td class="n">16,006.5</td>' in multiples
+    assert set(re.findall(r'href="#(h\d+-f)"', multiples)) == set(re.findall(r'<figure id="(h\d+-f)"', text))
+
+
 def test_machines_share_a_figure_and_never_a_line() -> None:
     """Their points have their own marks, levels and rows; a build that one of them lacks leaves a gap."""
     other = told("tokens_compared_per_step", machine="bbbb", values=(5, 5, 5, 5, 5))
@@ -204,6 +226,37 @@ def test_a_change_of_the_machines_environment_is_drawn_and_told() -> None:
     made = built(changed)
     assert made.timelines[0].lines[0].changes == ((3, "kernel 6.1 to 6.2"),)
     assert "changed with it: kernel 6.1 to 6.2" in " ".join(rendered(made)[1].text)
+
+
+@pytest.mark.parametrize(
+    ("values", "told"),
+    [
+        (
+            (0.08, 0.08, 0.00001, 0.08, 0.08),
+            "too few builds to judge (5 in all; a step of a time needs 4 on either side): 10.00\u202fµs to 80\u202fms",
+        ),
+        (
+            (0.04, 0.041, 0.04, 0.042, 0.04),
+            "too few builds to judge (5 in all; a step of a time needs 4 on either side): 40\u202fms to 42\u202fms",
+        ),
+        ((0.04,) * 5, "40\u202fms in every build"),
+    ],
+)
+def test_too_few_builds_are_not_judged(values: tuple[float, ...], told: str) -> None:
+    """A curve that falls 8000-fold and comes back is no "no step; 64 ms on average": with so few builds nobody can tell."""
+    (timeline,) = built(times_of(values)).timelines
+    assert history_view.summary(timeline) == told
+    assert "on average" not in history_view.summary(timeline)
+
+
+def test_a_time_is_never_averaged_over_a_step_of_a_count_beside_it() -> None:
+    """Where the scenario's count has a step, its time is told for every stretch by itself."""
+    made = built(COUNTS, times_of((0.08, 0.00001, 0.00001, 0.08, 0.08)))
+    timeline = next(one for one in made.timelines if one.metric == "round_time")
+    assert history_view.summary(timeline) == (
+        "too few builds to judge (1 in a stretch; a step of a time needs 4 on either side): "
+        "80\u202fms from 0.24.0, 10.00\u202fµs from 0.25.0, 80\u202fms from 0.26.0"
+    )
 
 
 def test_an_empty_history_has_a_page() -> None:

@@ -36,7 +36,7 @@ def test_a_hint_has_a_word_and_a_mark_of_its_own(verdict: Outcome) -> None:
     page = factory.page(factory.suggested(verdict))
     for form in _forms(page):
         assert formatting.outcome_word(verdict, True) in form
-    text = html.render(page).partition('<dl class="legend">')[0]
+    text = html.render(page).partition('<dl class="legend screen">')[0]
     assert f"> {formatting.outcome_word(verdict, True)}</span>" in text
     assert f'class="word {verdict}"' not in text
     assert f'class="strip {verdict}"' not in text
@@ -315,3 +315,23 @@ def test_words_of_the_page_are_explained_on_it() -> None:
     answers = html.render(factory.answers_page()).partition('id="glossary"')[2]
     assert "McNemar" in answers
     assert "near tie" in answers
+
+
+EIGHT = {"layers": 36, "hidden": 4096, "heads": 32, "vocabulary": 151_936, "kv_heads": 8, "head_dim": 128, "intermediate": 12_288}
+
+
+@pytest.mark.parametrize(
+    ("model", "told"),
+    [
+        (EIGHT, "8.2 billion parameters"),
+        (factory.TOY, "1 layer, hidden size 64"),
+        ({**EIGHT, "toy": "splade"}, "36 layers, hidden size 4,096"),
+        ({**EIGHT, "heads": "many"}, "36 layers, hidden size 4,096"),
+        ({"smollm2": "135m-instruct"}, "small real model smollm2 135m-instruct"),
+        ("someone/model", "model someone/model"),
+    ],
+)
+def test_a_model_is_told_with_its_size(model: Any, told: str) -> None:
+    """A made-up decoder has its parameters, where these are many; a toy its layers; a real model its name."""
+    assert caveats.model_size({"workload": {"model": model}}) == told
+    assert caveats.model_size({"workload": {"kind": "micro"}}) == ""

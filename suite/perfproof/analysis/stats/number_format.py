@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 
 from perfproof.analysis.stats.samples import Scale
-from perfproof.model.base.unit_prefix import digits, fitting
+from perfproof.model.base.unit_prefix import digits, fitting, places, places_apart
 
 TENFOLD = 9.0
 """The change from which a multiple replaces per cent."""
@@ -25,9 +25,12 @@ def percent(fraction: float, signed: bool = True) -> str:
         return "unbounded"
     if fraction >= TENFOLD:
         return f"× {1 + fraction:,.0f}" if fraction >= 99.5 else f"× {1 + fraction:.3g}"
+    return f"{fraction * 100:{'+' if signed else ''}.{_places(fraction)}f} %"
+
+
+def _places(fraction: float) -> int:
     size = abs(fraction) * 100
-    digits = 0 if size >= 100 else 1 if size >= 10 else 2 if size >= 0.1 or size == 0 else 3
-    return f"{fraction * 100:{'+' if signed else ''}.{digits}f} %"
+    return places(fraction, 0 if size >= 100 else 1 if size >= 10 else 2 if size >= 0.1 or size == 0 else 3)
 
 
 def change(fraction: float, scale: Scale) -> str:
@@ -50,10 +53,15 @@ def far(residual: float) -> str:
 
 
 def span(interval: tuple[float, float], scale: Scale) -> str:
-    """An interval of changes, low to high; both ends as multiples where the upper one is and the lower one is a doubling or more."""
+    """An interval of changes, low to high, with decimals that tell its ends apart; both ends as multiples where the upper one is and the
+    lower one is a doubling or more."""
     if scale == "log" and interval[1] >= TENFOLD and interval[0] >= 1:
         return f"{size(interval[0], scale)} to {size(interval[1], scale)}"
-    return f"{change(interval[0], scale)} to {change(interval[1], scale)}"
+    ends = [change(end, scale) for end in interval]
+    if ends[0] == ends[1] and interval[0] != interval[1]:
+        found = places_apart(*interval, _places(interval[0]))
+        ends = [f"{end * 100:+.{found}f} {'%' if scale == 'log' else 'points'}" for end in interval]
+    return " to ".join(ends)
 
 
 def level(confidence: float) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from perfproof.analysis.counts.count_comparison import WORDS, Changed, Compared, Comparisons, CountVerdict
+from perfproof.model.base.unit_prefix import places
 from perfproof.model.records.counts import METRICS, Lines, Metric, outermost, short_name
 
 MOST = 6
@@ -86,7 +87,7 @@ def _and_more(one: Compared, others: int) -> str:
 
 
 def _span(group: Sequence[Compared]) -> str:
-    texts = list(dict.fromkeys(_percent(one.change) for one in (group[0], group[-1])))
+    texts = list(dict.fromkeys(percent(one.change) for one in (group[0], group[-1])))
     return " to ".join(texts)
 
 
@@ -134,7 +135,7 @@ def line_of(one: Compared, lines: Lines, top: int) -> str:
     where = f"{one.phase}, {one.feature}, {one.requests} requests"
     if one.verdict == "untestable":
         return f"{one.feature}, {one.requests} requests: {one.reason}"
-    numbers = f"{one.baseline:,} to {one.candidate:,} {METRICS[one.metric][0]}{_each(one)} ({_percent(one.change)})"
+    numbers = f"{one.baseline:,} to {one.candidate:,} {METRICS[one.metric][0]}{_each(one)} ({percent(one.change)})"
     behind = ", ".join(_behind(changed, lines) for changed in one.changed[:top])
     more = f" and {len(one.changed) - top} more" if len(one.changed) > top else ""
     makers = ", ".join(_behind(one, lines) for one in one.makers[:top])
@@ -147,10 +148,11 @@ def _each(one: Compared) -> str:
     return " a step" if one.steps == 1 else f" in {one.steps} steps"
 
 
-def _percent(change: float | None) -> str:
+def percent(change: float | None) -> str:
+    """A change of a count, in per cent; what is left of it is never rounded away."""
     if change is None:
         return "there was none"
-    return f"{100 * change:+.1f} %" if abs(change) >= 0.0005 else f"{100 * change:+.4f} %" if change else "±0"
+    return f"{100 * change:+.{places(change, 1)}f} %" if abs(change) >= 0.0005 else f"{100 * change:+.4f} %" if change else "±0"
 
 
 def _behind(changed: Changed, lines: Lines) -> str:

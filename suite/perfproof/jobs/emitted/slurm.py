@@ -17,7 +17,7 @@ def script(emission: Emission) -> str:
     head = [
         "#!/bin/bash",
         "# A perfproof plan as a job array. Submitted again, it goes on from where jobs were killed: sbatch THIS_FILE",
-        f"# When it has ended: {emission.end}",
+        f"# When it has ended: {emission.merge} && {emission.judge}",
         "#SBATCH --job-name=perfproof",
         f"#SBATCH --array=0-{len(emission.jobs) - 1}",
         f"#SBATCH --time={max(job.needs.minutes for job in emission.jobs)}",

@@ -25,6 +25,29 @@ def fitting(values: Iterable[float], unit: str) -> tuple[float, str]:
     return fitting_steps[-1]
 
 
+NEARLY_GONE = 0.05
+"""The share that is left from which a change has two decimals at least: 0.5 % left and 0.05 % left are not the same."""
+MOST_PLACES = 8
+"""The most decimals of a change in per cent."""
+
+
+def places(fraction: float, usual: int) -> int:
+    """The decimals of a change in per cent: `usual`, two near −100 %, and as many as it takes where something is left at all, so that
+    only what is gone reads as −100 %."""
+    found = max(usual, 2) if 0 < 1 + fraction < NEARLY_GONE else usual
+    while found < MOST_PLACES and fraction > -1 and round(100 * fraction, found) <= -100:
+        found += 1
+    return found
+
+
+def places_apart(low: float, high: float, usual: int) -> int:
+    """The decimals at which the ends of an interval, in per cent, do not read as one number."""
+    found = max(places(low, usual), places(high, usual)) if min(low, high) < NEARLY_GONE - 1 else usual
+    while found < MOST_PLACES // 2 and low != high and f"{100 * low:.{found}f}" == f"{100 * high:.{found}f}":
+        found += 1
+    return found
+
+
 def digits(value: float) -> str:
     """About four significant digits with thousands separated; integers stay integers."""
     size = abs(value)

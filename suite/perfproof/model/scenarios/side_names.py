@@ -69,6 +69,8 @@ _DESCRIBING = word_set(
 """Words of columns that tell of the sides' numbers, and are none."""
 _AROUND = re.compile(r"^(?:with|on|using)\s+(?=v?[0-9])|\s+\([^()]*\)$|\s+(?:container|image|release|build)$")
 """What may stand around a version: "with 0.4.7 (now)", "25.05 container"."""
+_MONTH = re.compile(r"v?(?P<version>[0-9]{2}\.[0-9]{2})\s+(?:container|image|release)")
+"""A version by the month, of a container: "25.05 container"."""
 _IMAGE = re.compile(r"^(?:[\w.-]+/)+[\w.-]+:(?=v?[0-9])")
 """What stands before the version of a container's image."""
 _IMPLEMENTATIONS = word_set(
@@ -82,7 +84,7 @@ _OF_WAYS = word_set("attn attention backend engine kernel impl executor llm gen 
 _RELEASE = re.compile(
     r"(?i)(?:(?=\D|[0-9]+\.[0-9]+\.[0-9]))(?:(?:vllm|sglang|torch|release)[\s=-]+v?|v)?"
     r"(?P<version>[0-9]+\.[0-9]+(?:\.[0-9]\S*)?(?:rc\S*|\.?dev\S*|\.?post\S*)?)"
-    r"|(?P<month>2[0-9]\.[01][0-9])|(?:(?!and\b|plain\b)[a-z][a-z-]{1,15}[\s=-]+){1,3}v?(?P<named>[0-9]+\.[0-9]+\.[0-9]+\S*)"
+    r"|(?:(?!and\b|plain\b)[a-z][a-z-]{1,15}[\s=-]+){1,3}v?(?P<named>[0-9]+\.[0-9]+\.[0-9]+\S*)"
     r"|(?:nightly|build|built|snapshot|image|wheel|commit)\s*(?:of\s+|from\s+|[-_:]\s*)?(?P<date>20[0-9]{2}[-./]?[01][0-9][-./]?[0-3][0-9])"
 )
 _OFF, _ON = word_set("off disabled =0 =false =off disable false"), word_set("on enabled =1 =true =on enable true")
@@ -219,8 +221,10 @@ def _is_more(rest: str) -> bool:
 def release(name: str) -> Version | None:
     """The version that a name is and nothing else, such as v0.9.0 or "vLLM 0.10.1"; of three parts, or of two behind a v."""
     found = _RELEASE.fullmatch(_IMAGE.sub("", _AROUND.sub("", name.strip("#*_`: "))))
+    if month := _MONTH.fullmatch(name.strip("#*_`: ")):
+        return Version(month["version"])
     try:
-        return Version(re.sub(r"[-/]", ".", found["version"] or found["named"] or found["month"] or found["date"])) if found else None
+        return Version(re.sub(r"[-/]", ".", found["version"] or found["named"] or found["date"])) if found else None
     except InvalidVersion:
         return None
 

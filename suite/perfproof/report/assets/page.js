@@ -100,16 +100,8 @@ function open(event) {
   row.scrollIntoView({ block: "center" });
 }
 
-/** What is folded is printed too, and folded again afterwards. */
-function unfold() {
-  const folded = [...document.querySelectorAll("details:not([open])")];
-  for (const each of folded) each.open = true;
-  window.addEventListener("afterprint", () => folded.forEach((each) => { each.open = false; }), { once: true });
-}
-
 if (table) {
   sortable();
   filterable();
 }
 document.addEventListener("click", open);
-window.addEventListener("beforeprint", unfold);

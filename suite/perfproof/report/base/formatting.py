@@ -47,6 +47,11 @@ def sentence(text: object) -> str:
     return units.with_minus(line(text))
 
 
+def microseconds(text: str) -> str:
+    """A sentence about microseconds as a page shows it: "−3 µs [−9, 4]"."""
+    return re.sub(r"(?<![\w.-])-(?=\d)", units.MINUS, re.sub(r"\bus\b", "µs", sentence(text)))
+
+
 def reason(row: Judged) -> str:
     """The reason of a row's verdict without its full stop, for use within a sentence."""
     return re.sub(r"[.\s]+$", "", row.reason) or "no reason was given"
@@ -230,6 +235,12 @@ def values(row: Judged) -> tuple[str, str]:
     return units.pair(first, second, row.unit)
 
 
+def between(row: Judged) -> str:
+    """The values of both arms, "96.85 tok/s → 126.1 tok/s"; a dash where neither is known."""
+    first, second = values(row)
+    return NONE if first == second == NONE else f"{first} → {second}"
+
+
 def _share(value: float | None) -> str:
     return NONE if value is None else f"{value * 100:.2f}{THIN}%"
 
@@ -302,6 +313,14 @@ def turned(row: Judged) -> Judged:
 def of_accuracy(row: Judged) -> bool:
     """Whether a row compares the share of right answers; its reason names the flips and the bound, which the interval does not."""
     return base_name(row.metric) == ACCURACY and bool(row.reason)
+
+
+def share(value: float | None, interval_: tuple[float, float] | None = None) -> str:
+    """A share of a change in per cent, with its interval where the ends are not the share itself; a dash where it is not known."""
+    if value is None:
+        return NONE
+    shown = "" if interval_ is None or interval_[0] == interval_[1] else f" [{', '.join(f'{100 * end:.3g}' for end in interval_)}]"
+    return f"{100 * value:.3g} %{shown}"
 
 
 def work(values: Sequence[float], unit: str) -> str:

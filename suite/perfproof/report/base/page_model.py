@@ -74,6 +74,11 @@ class ArmView:
     valid: int
     attested: int
 
+    @property
+    def amiss(self) -> bool:
+        """Whether a trial is invalid or unattested."""
+        return min(self.valid, self.attested) < self.trials
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fact:
@@ -142,6 +147,22 @@ class TrustView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ExposureView:
+    """What host time is worth on a server: `told` in sentences, and the median cost in TPOT of each delay of a step, both in microseconds.
+
+    `slope` is the share of host time that shows, with its interval, in per cent; None where the workload has no TPOT, and then there are no
+    `costs`.
+    """
+
+    scenario: str
+    blocks: int
+    told: tuple[str, ...]
+    delays: tuple[float, ...]
+    costs: tuple[float, ...]
+    slope: tuple[float, float, float] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FrontierView:
     """Throughput against latency over one knob of the load (`max-concurrency`, `request-rate`), from scenarios that differ in it alone.
 
@@ -177,8 +198,9 @@ class ScenarioView:
     worse, the worst first. `itself` is set where all arms are the same: an A/A, whose verdicts are about the machine. `unpatched` is set
     where every candidate is vLLM as released, so that no verdict is about a patch; `altered` then says what alters the baseline, "" where
     nothing does. `reasons` are those that a GPU reported for a lower clock. `changed` holds what the candidates change, by name and in
-    words; `machine`, `cores` and `model` say on what that was measured. `speeds` are clauses on trials that ran at two speeds, `swayed`
-    those on single blocks that decide an open estimate, by metric and candidate. `repeats` are other runs of the same definition.
+    words; `machine`, `cores`, `model` and `model_size` say on what that was measured. `speeds` are clauses on trials that ran at two
+    speeds, `swayed` those on single blocks that decide an open estimate, by metric and candidate. `repeats` are other runs of the same
+    definition.
     """
 
     name: str
@@ -219,7 +241,10 @@ class ScenarioView:
     cores: int | None = None
     model: str = ""
     speeds: tuple[str, ...] = ()
+    model_size: str = ""
     swayed: tuple[tuple[str, str, str], ...] = ()
+    unlike: tuple[tuple[str, str], ...] = ()
+    """The candidates that differ from the baseline in more than their code, each with the difference in words."""
     repeats: tuple[RepeatView, ...] = ()
     runner: str = ""
     """The model runner that ran, in words."""
@@ -339,8 +364,10 @@ class MixtureView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BlameView:
-    """Which units of the difference of two builds bring a change, the mixtures on the way there, and the diff that takes it back."""
+    """Which units of the difference of two builds bring a change of a scenario, the mixtures on the way there, and the diff that takes it
+    back."""
 
+    scenario: str
     builds: tuple[str, str]
     metric: str
     values: tuple[str, str]
@@ -360,7 +387,7 @@ class Page:
     `headline` is its first line; `answers` says whether answers changed; `records` are the raw records, embedded so that readers can check.
     For a measured change, `notes` say what it touches and why these scenarios were chosen. `decision` is that of a gate, where one decided;
     `counts` are its counts of the host's work, in the form of the JSON; `host_work` is that, and what scenarios counted, as shown.
-    `blame` says which units bring a change, where that was asked.
+    `blames` say which units bring a change, where that was asked, and `exposures` what host time is worth, where that was measured.
     """
 
     title: str
@@ -378,7 +405,8 @@ class Page:
     decision: Decision | None = None
     counts: Mapping[str, Any] | None = None
     host_work: tuple[HostWorkView, ...] = ()
-    blame: BlameView | None = None
+    blames: tuple[BlameView, ...] = ()
+    exposures: tuple[ExposureView, ...] = ()
 
     @property
     def trials(self) -> int:

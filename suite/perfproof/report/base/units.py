@@ -90,6 +90,7 @@ def percents(low: float, high: float, places: int) -> tuple[str, str]:
     """The two ends of an interval; both as multiples where the upper end is one and the lower end is a doubling or more."""
     if math.isfinite(high) and high >= MOST and low >= 1:
         return factor(low), factor(high)
+    places = unit_prefix.places_apart(low, high, places) if math.isfinite(high) and high < MOST else places
     return percent(low, places), percent(high, places)
 
 
@@ -100,9 +101,7 @@ def points(number: str) -> str:
 
 def places_for(effect: float) -> int:
     """The decimals of a change in per cent: more near zero and near −100 %, none beyond a doubling."""
-    if abs(effect) < 0.01 or 1 + effect < 0.05:
-        return 2
-    return 0 if effect >= 1 else 1
+    return unit_prefix.places(effect, 2 if abs(effect) < 0.01 else 0 if effect >= 1 or effect == -1 else 1)
 
 
 def factor(effect: float) -> str:

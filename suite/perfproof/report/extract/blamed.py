@@ -24,6 +24,7 @@ def of_document(document: Mapping[str, Any], diff: str) -> BlameView:
     timed = is_timed(document["metric"])
     good, bad = (quantity(one, metric(document["metric"]).unit) if timed else exact(one) for one in map(float, document["values"]))
     return BlameView(
+        scenario=line(document.get("scenario", ""), 160),
         builds=(line(document["good"], 160), line(document["bad"], 160)),
         metric=line(document["metric"], 160),
         values=(good, bad),
@@ -48,7 +49,7 @@ def _guilty(one: Mapping[str, Any]) -> GuiltyView:
         brought=one["brought"],
         together=tuple(line(other, 200) for other in one["together"]),
         divided=bool(one["divided"]),
-        known=line(one["known_as"] or "; ".join(_commit(each) for each in one["commits"]), 300),
+        known=line(one["known_as"] or "; ".join(_commit(each) for each in one.get("commits", ())), 300),
     )
 
 
@@ -71,7 +72,7 @@ def _mixture(one: Mapping[str, Any]) -> MixtureView:
 
 
 def _ends(one: Mapping[str, Any]) -> tuple[float, float] | None:
-    interval = one["interval"]
+    interval = one.get("interval")
     return None if interval is None else (float(interval[0]), float(interval[1]))
 
 

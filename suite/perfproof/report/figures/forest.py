@@ -117,5 +117,5 @@ def _drawn(one: LeadRow, parts: list[str], x: Callable[[float], float]) -> Marku
     mean = betterment(row, row.effect)
     if mean is not None:
         parts.append(sparklines.mark(max(sparklines.END, min(WIDTH - sparklines.END, x(mean))), middle, row))
-    label = f"{one.name} of {one.where}: {one.word}, {one.number} {one.interval}".strip()
+    label = f"{one.name} of {one.where}{f' against {one.against}' if one.against else ''}: {one.word}, {one.number} {one.interval}".strip()
     return drawn(WIDTH, HEIGHT, f"strip {one.look}", label, parts)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from perfproof.model.verdicts.judged import Judged
 from perfproof.report.base import formatting, units
-from perfproof.report.base.page_model import TrialView
+from perfproof.report.base.page_model import SignalView, TrialView
 from perfproof.report.base.units import THIN
 from perfproof.report.text import sentences
 
@@ -33,6 +33,19 @@ class Dot:
         return "lost" if self.y is None else "counted" if self.ok else "spoilt"
 
 
+def x_of(trial: TrialView, most: int) -> float:
+    """The place of a trial: its block, and its place among the `most` trials of a block."""
+    return trial.block + (trial.position - (most - 1) / 2) * min(0.3, 0.6 / most)
+
+
+def loads(row: Judged, views: Sequence[TrialView], load: SignalView | None) -> list[tuple[float, float, float]]:
+    """The place of every trial of the row's two arms, with the lowest and the highest load beside it; empty where none is known."""
+    most = max((trial.position for trial in views), default=0) + 1
+    spans = load.spans if load else ()
+    pairs = zip(views, spans, strict=True) if spans else ()
+    return [(x_of(trial, most), *span) for trial, span in pairs if span and trial.arm in (row.baseline, row.candidate)]
+
+
 def place(row: Judged, views: Sequence[TrialView]) -> list[Dot]:
     """The trials of the row's two arms, each at its block and its place within it."""
     most = max((trial.position for trial in views), default=0) + 1
@@ -42,7 +55,7 @@ def place(row: Judged, views: Sequence[TrialView]) -> list[Dot]:
             continue
         value = trial.values.get(row.metric)
         shown = value if value is not None and math.isfinite(value) else None
-        x = trial.block + (trial.position - (most - 1) / 2) * min(0.3, 0.6 / most)
+        x = x_of(trial, most)
         value_text = units.quantity(shown, row.unit) if shown is not None else "no value"
         status = "" if trial.ok else f"; {trial.status}: {trial.reason or 'no reason was given'}"
         text = f"block {trial.block}, place {trial.position + 1}, {trial.arm}: {value_text}{status}"

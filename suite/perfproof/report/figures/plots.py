@@ -26,8 +26,8 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLoca
 
 from perfproof.model.verdicts.judged import Judged
 from perfproof.report.base import formatting, units
-from perfproof.report.base.page_model import FrontierView, GrowthView, SpreadView, TrialView
-from perfproof.report.figures import distributions, plot_layout
+from perfproof.report.base.page_model import FrontierView, GrowthView, SignalView, TrialView
+from perfproof.report.figures import plot_layout
 from perfproof.report.figures.plot_layout import Dot
 
 INK, MUTED, HAIR, BASELINE, CANDIDATE, BAND, PAPER = "#0a0b01", "#0a0b02", "#0a0b03", "#0a0b04", "#0a0b05", "#0a0b06", "#0a0b07"
@@ -74,18 +74,26 @@ Hover = dict[str, list[Dot]]
 """The dots behind every group of marks, in the order of drawing."""
 
 
-def trials(row: Judged, views: Sequence[TrialView], name: str, rows: str, candidate: int) -> str:
+def trials(
+    row: Judged, views: Sequence[TrialView], name: str, rows: str, candidate: int, load: SignalView | None = None, cores: int | None = None
+) -> str:
     """Both arms' values by block, in the order of running, and beside them each block's change with margin and interval.
+
+    Beneath lies the load of the machine while each trial ran, where it is known: `load`, with a line at the number of `cores`.
 
     `name` must be unique within the page. `rows` is the prefix of the ids of the table's rows; a trial's number follows it.
     `candidate` is the candidate's place among the arms, for its colour. Returns an `<svg>` element.
     """
     dots = plot_layout.place(row, views)
-    with blank(name, (12.4, 2.9)) as figure:
-        left, right = figure.subplots(1, 2, width_ratios=(2.6, 1))
-        figure.subplots_adjust(left=0.062, right=0.997, top=0.97, bottom=0.18, wspace=0.17)
+    loads = plot_layout.loads(row, views, load)
+    with blank(name, (12.4, 3.5 if loads else 2.9)) as figure:
+        grid = figure.add_gridspec(2, 2, width_ratios=(2.6, 1), height_ratios=(3.6, 1 if loads else 0.001))
+        figure.subplots_adjust(left=0.062, right=0.997, top=0.97, bottom=0.15 if loads else 0.18, wspace=0.17, hspace=0.12 if loads else 0)
+        left, right = figure.add_subplot(grid[0, 0]), figure.add_subplot(grid[:, 1])
         look = ARMS[min(max(candidate, 1), 2)]
         hover = _values(left, row, dots, look)
+        if loads:
+            _loads(figure.add_subplot(grid[1, 0], sharex=left), left, loads, cores)
         hover |= _changes(right, row, dots, look[0])
         return as_svg(figure, name, plot_layout.label_of(row, dots), hover, rows)
 
@@ -105,6 +113,25 @@ def _values(axes: Axes, row: Judged, dots: Sequence[Dot], look: Look) -> Hover:
     axes.set_xlabel("block; within it, the order of running")
     _limits(axes, known, wide, dots)
     return hover
+
+
+def _loads(axes: Axes, above: Axes, loads: Sequence[tuple[float, float, float]], cores: int | None) -> None:
+    """A bar from the lowest to the highest load beside each trial, under its dot; a line at the cores where the load comes near them."""
+    xs = [x for place, _, _ in loads for x in (place, place, math.nan)]
+    ys = [y for _, low, high in loads for y in (low, max(high, low + 0.02), math.nan)]
+    axes.plot(xs, ys, color=MUTED, lw=3.2, solid_capstyle="butt", zorder=2)
+    most = max(high for _, _, high in loads)
+    if cores and most > cores / 2:
+        axes.axhline(cores, color=WORSE if most > cores else MUTED, lw=0.8, ls=(0, (4, 2.5)), zorder=1)
+        axes.annotate(f"{cores} cores", (1, cores), xycoords=("axes fraction", "data"), ha="right", va="bottom", fontsize=8, color=MUTED)
+        most = max(most, 1.25 * cores)
+    axes.set_ylim(0, 1.12 * most)
+    axes.yaxis.set_major_locator(MaxNLocator(nbins=2, integer=most > 2))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
+    axes.set_ylabel("load")
+    axes.set_xlabel(above.get_xlabel())
+    above.set_xlabel("")
+    above.tick_params(labelbottom=False)
 
 
 def _joined(axes: Axes, pairs: Sequence[tuple[Dot, Dot]], factor: float) -> None:
@@ -197,33 +224,6 @@ def _interval(axes: Axes, row: Judged, x: float, colour: str) -> None:
     axes.plot([x], [math.log1p(row.effect or 0)], marker="D", markersize=6.5, color=colour, linestyle="none", zorder=3)
 
 
-def spread(view: SpreadView, names: Sequence[str], name: str) -> str:
-    """The distributions within trials as cumulative shares: thin lines are trials, a thick line is an arm's middle trial."""
-    scale = units.scale([curve[distributions.MIDDLE] for arm in view.curves for curve in arm], view.unit)
-    with blank(name, (6.2, 2.6)) as figure:
-        figure.subplots_adjust(left=0.14, right=0.985, top=0.97, bottom=0.2)
-        axes = figure.subplots()
-        for place, arm in enumerate(view.curves):
-            colour = ARMS[min(place, 2)][0]
-            for curve in arm:
-                axes.plot([value / scale.factor for value in curve], distributions.LEVELS, color=colour, lw=0.6, alpha=0.45, zorder=1)
-            thick = [value / scale.factor for value in distributions.middle(arm)]
-            axes.plot(thick, distributions.LEVELS[: len(thick)], color=colour, lw=2, zorder=2, ls="-" if place < 2 else "--")
-        ends = [curve[end] / scale.factor for arm in view.curves for curve in arm for end in (0, -1)]
-        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: units.signed_minus(f"{value:,g}")))
-        if min(ends) > 0 and max(ends) / min(ends) > 8:
-            axes.set_xscale("log")
-            log_marks(axes.xaxis, min(ends) / 1.2, max(ends) * 1.2)
-        axes.set_yticks([0, 0.25, 0.5, 0.75, 1], ["0", "25", "50", "75", "100 %"])
-        axes.set_xlabel(f"{formatting.label(view.name)}, {scale.name or 'count'}")
-        axes.set_ylabel("share at most")
-        label = (
-            f"Cumulative distribution of {formatting.label(view.name)} within the trials of {', '.join(names)}. The table "
-            f"below holds quantiles."
-        )
-        return as_svg(figure, name, label, {}, "")
-
-
 def grown(view: GrowthView, names: Sequence[str], name: str) -> str:
     """The cost by size on two logarithmic axes: a straight line is a power law, its slope the exponent."""
     scale = units.scale([cost for arm in view.costs for cost in arm], view.unit)
@@ -300,6 +300,7 @@ def as_svg(figure: Figure, name: str, label: str, hover: Hover, rows: str) -> st
         text = text.replace(stand_in, colour)
     text = re.sub(r"<style.*?</style>", "", text, flags=re.S)
     text = re.sub(r"; font-family: [^;\"]*", "", text)
+    text = _PATH.sub(lambda path: _DIGITS.sub("", path[0]), text)
     for gid, dots in hover.items():
         text = _titled(text, gid, dots, rows)
     text = re.sub(r'\bid="', f'id="{name}-', text)
@@ -322,6 +323,8 @@ def _titled(text: str, gid: str, dots: Sequence[Dot], rows: str) -> str:
     return text[:start] + "".join([head, *titled]) + text[end:]
 
 
+_PATH, _DIGITS = re.compile(r'(?<= d=")[^"]+'), re.compile(r"(?<=\.\d\d)\d+")
+"""The course of a line, and the digits of its places beyond a hundredth of a point, which nobody sees."""
 _STYLED = re.compile(r' style="[^"]*"')
 """The style that every mark of a group repeats. The group has it once, which a browser parses faster."""
 

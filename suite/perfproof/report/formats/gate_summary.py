@@ -77,11 +77,10 @@ def _cells(one: Line) -> Sequence[str]:
     ruling, row = one.ruling, one.row
     word = f"{_mark(ruling)} {gate_view.WORDS[ruling.effect]}"
     arrow = f"\u00a0{'↓' if row.better == 'lower' else '↑'}" if row else ""
-    first, second = formatting.values(row) if row else (units.NONE, units.NONE)
     change = _change(row) if row else units.NONE
     metric = f"{escape(one.metric)}{arrow}"
     decides = ruling.effect != "report" and change != units.NONE
-    between = units.NONE if first == second == units.NONE else f"{first} → {second}"
+    between = formatting.between(row) if row else units.NONE
     return word, f"{metric} · {escape(ruling.scenario)}", between, f"**{change}**" if decides else change, escape(ruling.rule)
 
 

@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterable, Sequence
 
 from perfproof.model.base.untrusted import shorten
+from perfproof.model.verdicts.judged import Outcome
+from perfproof.report.base import formatting
 
 _SPECIAL = re.compile(r"[\\`*_\[\]|~#^$]")
 _AT_START = re.compile(r"^([+\-=])|^(\d{1,9})(?=[.)](?:\s|$))")
@@ -34,6 +36,25 @@ def few(listed: Sequence[str], most: int = 30) -> str:
     """A list of escaped lines, at most `most` of them."""
     more = [f"- and {len(listed) - most} more, in the HTML report"] if len(listed) > most else []
     return "\n".join([*(shorten(each, 400) for each in listed[:most]), *more])
+
+
+SIGNS = {
+    "regressed": "❌",
+    "untestable": "🚫",
+    "inconclusive": "❔",
+    "improved": "✅",
+    "less": "➖",
+    "equivalent": "🟰",
+    "identical": "🟰",
+    "suggests": "〰️",
+}
+"""The sign of each look of a verdict."""
+
+
+def signed(outcome: Outcome | None, suggests: bool = False, word: str = "") -> str:
+    """A verdict's word with its sign; the word alone where it is not judged."""
+    shown = word or formatting.outcome_word(outcome, suggests)
+    return f"{SIGNS[formatting.look(outcome, suggests)]} **{shown}**" if outcome else shown
 
 
 def escape(text: str) -> str:

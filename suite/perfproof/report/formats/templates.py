@@ -32,12 +32,23 @@ def _environment() -> Environment:
     made = Environment(loader=_Assets(), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     made.globals.update(claims=sentences, words=formatting, units=units, strips=sparklines)
     made.filters["breakable"] = breakable
+    made.filters["unbroken"] = unbroken
     return made
 
 
 def breakable(name: str) -> Markup:
     """A name of a function or variable with places where a narrow column may break it; its text is unchanged."""
     return Markup(re.sub(r"([._:])(?=\w)", r"\1<wbr>", str(escape(name))))  # noqa: S704  (escaped)
+
+
+_WORD = re.compile(r"(?:--?[a-z][\w-]* (?!-))?\S+")
+"""A word of a command; an option together with its value."""
+
+
+def unbroken(text: str) -> Markup:
+    """A command that breaks between its options and not within one, unless a word is wider than the line."""
+    parts = (Markup('<span class="word-of">{}</span>').format(part) for part in _WORD.findall(text))
+    return Markup(" ").join(parts)
 
 
 def render(template: str, **values: Any) -> Markup:

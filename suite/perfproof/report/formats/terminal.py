@@ -14,7 +14,6 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from perfproof.model.scenarios.metrics import ANSWERS
 from perfproof.model.verdicts.gate_decision import Decision, Effect
 from perfproof.model.verdicts.judged import Judged, Outcome
 from perfproof.report.base import formatting, units
@@ -109,7 +108,7 @@ def _scenario(scenario: ScenarioView, width: int) -> Iterable[RenderableType]:
     if scenario.rows:
         yield Padding(_table(scenario.rows, width), (0, 0, 0, 2), expand=False)
     yield from _bullets((line for view in scenario.growths for line in formatting.growth(view)), "growth", "")
-    yield from _bullets(_answers(scenario.rows), "answers", "")
+    yield from _bullets(sentences.on_answers(scenario.rows), "answers", "")
     yield from _bullets(behind_counts.counted(scenario.rows), "counted", "")
     yield from _bullets(behind_counts.loaded(scenario), "loaded", "")
     yield from _bullets(scenario.provisos, "caveat", "")
@@ -119,14 +118,6 @@ def _scenario(scenario: ScenarioView, width: int) -> Iterable[RenderableType]:
 
 _LEAST, _APART = 14, 2
 """The least width of the metric column, and the gap between columns."""
-DECIDED = ("regressed", "improved", "equivalent")
-"""Verdicts whose reason is shown nowhere else."""
-
-
-def _answers(rows: Sequence[Judged]) -> list[str]:
-    """The sentences about answers, equal ones together; they say what the baseline did when asked again. Open ones stand below."""
-    answers = [row for row in rows if (row.verdict if row.metric in ANSWERS else formatting.of_accuracy(row) and row.verdict in DECIDED)]
-    return sentences.grouped_claims(answers, len({row.candidate for row in rows}) > 1)
 
 
 class Form(Enum):

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from perfproof.model.base.unit_prefix import places
 from perfproof.report.base import units
 from perfproof.report.base.units import NONE
 
@@ -128,7 +129,11 @@ def _largest(steps: Sequence[Step], top: int, most: int) -> Iterator[str]:
 
 
 def _percent(change: float) -> str:
-    return f"{units.with_minus(f'{100 * change:+.1f}')} %" if abs(change) >= SMALL else f"{units.with_minus(f'{100 * change:+.3f}')} %"
+    return (
+        f"{units.with_minus(f'{100 * change:+.{places(change, 1)}f}')} %"
+        if abs(change) >= SMALL
+        else f"{units.with_minus(f'{100 * change:+.3f}')} %"
+    )
 
 
 def _plain(text: str) -> str:

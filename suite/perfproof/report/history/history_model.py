@@ -96,7 +96,8 @@ class Timeline:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HistoryPage:
-    """Everything the page shows. `machines` are the fingerprints of the machines, in the order of their colours."""
+    """Everything the page shows. `machines` are the fingerprints of the machines, in the order of their colours; `builds` are those of all
+    timelines in the order of versions, and `short` their names for an axis."""
 
     headline: str
     made: str
@@ -105,6 +106,8 @@ class HistoryPage:
     timelines: tuple[Timeline, ...]
     machines: tuple[str, ...]
     warnings: tuple[str, ...]
+    builds: tuple[str, ...] = ()
+    short: tuple[str, ...] = ()
 
     @property
     def scenarios(self) -> tuple[str, ...]:

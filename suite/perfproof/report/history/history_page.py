@@ -6,10 +6,12 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from perfproof.report.history import history_figures, history_view
+from perfproof.report.history import history_figures, history_strips, history_view
 from perfproof.report.history.history_model import HistoryPage, Timeline
 from perfproof.report.html import shell
 
+MOST_STRIPS = 12
+"""The most strips of a scenario among the small multiples; its further metrics have figures alone."""
 MOST_FIGURES = 60
 """The most figures on a page; further timelines have only their tables."""
 
@@ -32,7 +34,17 @@ def render(page: HistoryPage) -> str:
     every.sort(key=lambda found: not found[2].worse)
     standing = [found for found in every if found[2].state != "accepted"]
     accepted = [found for found in every if found[2].state == "accepted"]
-    return shell("history.html", page=page, groups=groups, standing=standing, accepted=accepted, view=history_view, colours=colours)
+    return shell(
+        "history.html",
+        page=page,
+        groups=groups,
+        standing=standing,
+        accepted=accepted,
+        view=history_view,
+        strips=history_strips,
+        most_strips=MOST_STRIPS,
+        colours=colours,
+    )
 
 
 def _drawn(number: int, timeline: Timeline, colours: dict[str, int]) -> Drawn:

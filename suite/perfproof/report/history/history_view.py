@@ -60,6 +60,8 @@ def build(
         timelines=_ordered([_beside(timeline, timelines) for timeline in timelines]),
         machines=tuple(line(machine) for machine in machines),
         warnings=tuple(formatting.sentence(warning) for warning in warnings),
+        builds=tuple(line(name, NAME) for name in _builds(series)),
+        short=_short(tuple(_builds(series))),
     )
 
 
@@ -253,6 +255,12 @@ def value(amount: float, timeline: Timeline) -> str:
     return units.quantity(amount, timeline.unit)
 
 
+def latest(timeline: Timeline) -> str:
+    """The value of the newest build, on the first machine that has it."""
+    last = max((dot for line_ in timeline.lines for dot in line_.dots), key=lambda dot: dot.place)
+    return value(last.value, timeline)
+
+
 def size(step: StepView) -> str:
     """The size of a step: "× 4,000", "+12.3 %"; "" for a step from or to zero."""
     return _size(step.effect)
@@ -297,12 +305,12 @@ def _without_step(timeline: Timeline) -> str:
     known = [(start, own) for start, own in stretches if own]
     fewest = min(len({dot.place for dot in own}) for _, own in known)
     low, high = min(dot.value for dot in dots), max(dot.value for dot in dots)
-    if fewest >= LEAST and (low <= 0 or high / low <= EVEN):
+    if fewest >= 2 * LEAST and (low <= 0 or high / low <= EVEN):
         return f"no step; {value(fmean(dot.value for dot in dots), timeline)} on average"
     told = [f"{value(median(dot.value for dot in own), timeline)} from {timeline.short[start]}" for start, own in known]
     if len(known) == 1:
         told = [f"{value(low, timeline)} to {value(high, timeline)}"]
-    if fewest < LEAST:
+    if fewest < 2 * LEAST:
         few = f"{fewest} {'in a stretch' if len(known) > 1 else 'in all'}; a step of a time needs {LEAST} on either side"
         return f"too few builds to judge ({few}): {', '.join(told)}"
     return f"no step that holds for {LEAST} builds on either side; {', '.join(told)}"

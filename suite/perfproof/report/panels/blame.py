@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from markupsafe import Markup
 
+from perfproof.report.base import formatting
 from perfproof.report.base.page_model import Page
 from perfproof.report.formats.templates import render as render_template
 
@@ -13,14 +14,6 @@ MOST_LINES = 400
 
 
 def render(page: Page) -> Markup:
-    if page.blame is None:
+    if not page.blames:
         return Markup("")
-    return render_template("blame.html", view=page.blame, share=share, most=MOST, most_lines=MOST_LINES)
-
-
-def share(value: float | None, interval: tuple[float, float] | None = None) -> str:
-    """A share of the change in per cent, with its interval where the ends are not the share itself; a dash where it is not known."""
-    if value is None:
-        return "–"
-    shown = "" if interval is None or interval[0] == interval[1] else f" [{', '.join(f'{100 * end:.3g}' for end in interval)}]"
-    return f"{100 * value:.3g} %{shown}"
+    return render_template("blame.html", views=page.blames, share=formatting.share, most=MOST, most_lines=MOST_LINES)

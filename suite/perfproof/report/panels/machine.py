@@ -15,6 +15,8 @@ from perfproof.report.base.units import NONE, THIN
 from perfproof.report.figures import sparklines
 from perfproof.report.formats.templates import render as render_template
 
+LONG = 90
+"""The characters of a fact from which it is left out on paper: a list of calls, arguments, packages of many scenarios."""
 BUSY = 1.5
 """A load above this multiple of the cores gets a remark."""
 MOST_SIGNALS = 24
@@ -38,7 +40,14 @@ def render(page: Page) -> Markup:
         dict.fromkeys(scenario.trust.command for scenario in page.scenarios if not scenario.trust.floors and scenario.trust.command)
     )
     return render_template(
-        "machine.html", page=page, courses=courses, commands=commands, floor=floor_cells, trusted=trusted(page), remarks=remarks(page)
+        "machine.html",
+        long=LONG,
+        page=page,
+        courses=courses,
+        commands=commands,
+        floor=floor_cells,
+        trusted=trusted(page),
+        remarks=remarks(page),
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from markupsafe import Markup
 
 from perfproof.report.base.page_model import Page, SpreadView
-from perfproof.report.figures import distributions, plots
+from perfproof.report.figures import density, distributions
 from perfproof.report.formats.templates import render as render_template
 
 SHOWN = (2, 10, 20, 30, 38, 40)
@@ -20,7 +20,7 @@ def render(page: Page) -> Markup:
     most = max(1, MOST_FIGURES // max(1, sum(bool(scenario.spreads) for scenario in page.scenarios)))
     drawn = [
         [
-            Markup(plots.spread(view, [arm.name for arm in scenario.arms], f"e{number}-{index}"))  # noqa: S704  (escaped in plots)
+            Markup(density.spread(view, [arm.name for arm in scenario.arms], f"e{number}-{index}"))  # noqa: S704  (escaped in density)
             for index, view in enumerate(scenario.spreads[:most])
         ]
         for number, scenario in enumerate(page.scenarios, 1)

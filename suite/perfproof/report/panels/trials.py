@@ -76,11 +76,13 @@ def _chosen(page: Page) -> set[int]:
 
 def _figures(number: int, scenario: ScenarioView, chosen: set[int]) -> list[Figure]:
     places = {arm.name: place for place, arm in enumerate(scenario.arms)}
-    return [
-        Figure(row=row, svg=Markup(plots.trials(row, scenario.trials, f"f{number}-{index}", f"s{number}-", places[row.candidate])))  # noqa: S704
-        for index, row in enumerate(scenario.rows)
-        if id(row) in chosen
-    ]
+    load = next((signal for signal in scenario.signals if signal.name == "load"), None)
+    drawn = [(index, row) for index, row in enumerate(scenario.rows) if id(row) in chosen]
+    svgs = (
+        plots.trials(row, scenario.trials, f"f{number}-{index}", f"s{number}-", places[row.candidate], load, scenario.cores)
+        for index, row in drawn
+    )
+    return [Figure(row=row, svg=Markup(svg)) for (_, row), svg in zip(drawn, svgs, strict=True)]  # noqa: S704  (escaped in plots)
 
 
 def _columns(scenario: ScenarioView) -> list[Column]:

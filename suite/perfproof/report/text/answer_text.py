@@ -63,7 +63,7 @@ def head(scenarios: Sequence[ScenarioView]) -> str:
 def in_brief(scenarios: Sequence[ScenarioView]) -> list[tuple[str, bool]]:
     """The answers in a line, as clauses; those that weaken a verdict on speed are flagged.
 
-    "identical: 24 prompts, 800 items", "not compared: watermark".
+    "identical to the baseline’s: 24 prompts, 800 items", "not compared: watermark".
     """
     compared = [scenario for scenario in scenarios if scenario.of_answers and not scenario.itself]
     if not compared:
@@ -71,7 +71,7 @@ def in_brief(scenarios: Sequence[ScenarioView]) -> list[tuple[str, bool]]:
         return [("not compared in this run", timed)]
     worst = next(outcome for outcome in OUTCOMES if any(scenario.outcome == outcome for scenario in compared))
     if worst == Outcome.EQUIVALENT and _identical(compared):
-        found = [(f"identical: {_asked(compared)}", False)]
+        found = [(f"identical to the baseline’s: {_asked(compared)}", False)]
     elif worst == Outcome.EQUIVALENT and not any(scenario.equality for scenario in compared) and not _flipped(compared):
         found = [(f"no item changed between right and wrong: {_asked(compared)}", False)]
     else:

@@ -33,6 +33,10 @@ CACHES = 1.05
 """The ratio of the KV caches of two servers above which there is a caveat."""
 SMALL = 4
 """The most layers of a generated model that is called a toy. A larger one has the size of a real model, but still dummy weights."""
+LARGE = 50_000_000
+"""The parameters from which on their number says more than layers."""
+OTHER_SHAPES = ("splade", "bge_m3", "blip2")
+"""Families whose layers are of other matrices."""
 
 
 def clauses(
@@ -97,6 +101,37 @@ def model(definition: Mapping[str, Any]) -> str:
     return ", ".join(filter(None, parts))
 
 
+def model_size(definition: Mapping[str, Any]) -> str:
+    """The size of a workload's model: "8.2 billion parameters", "1 layer, hidden size 64", the name of one that was not made up."""
+    model_ = _workload(definition).get("model")
+    if model_ is None:
+        return ""
+    if not _is_toy(model_):
+        return _named(model_).removeprefix("the ")
+    count = parameters(model_)
+    return _in_words(count) if count and count >= LARGE else _dimensions(model_)
+
+
+def _dimensions(model_: Mapping[str, Any]) -> str:
+    layers = formatting.whole(model_["layers"])
+    return f"{layers} layer{'' if layers == '1' else 's'}, hidden size {formatting.whole(model_.get('hidden', ''))}"
+
+
+def parameters(model_: Mapping[str, Any]) -> int | None:
+    """About how many parameters a made-up decoder has: embeddings, attention, and three matrices of the MLP; None where it is not known."""
+    sizes = {name: value for name, value in model_.items() if type(value) is int and value > 0}
+    layers, hidden, heads, vocabulary = (sizes.get(name, 0) for name in ("layers", "hidden", "heads", "vocabulary"))
+    if not layers * hidden * heads * vocabulary or str(model_.get("toy")) in OTHER_SHAPES:
+        return None
+    attention = 2 * hidden * sizes.get("head_dim", hidden // heads) * (heads + sizes.get("kv_heads", heads))
+    experts = sizes.get("experts", 4) if model_.get("toy") == "qwen3_moe" else 1
+    return layers * (attention + 3 * hidden * sizes.get("intermediate", 2 * hidden) * experts) + 2 * vocabulary * hidden
+
+
+def _in_words(count: int) -> str:
+    return f"{count / 1e9:.2g} billion parameters" if count >= 1e8 else f"{count / 1e6:.2g} million parameters"
+
+
 def _is_toy(model_: Any) -> bool:
     return isinstance(model_, Mapping) and "layers" in model_
 
@@ -106,9 +141,9 @@ def _named(model_: Any) -> str:
         return f"the model {line(str(model_), NAME)}"
     if not _is_toy(model_):
         return "the small real model " + ", ".join(f"{line(str(name), NAME)} {line(str(size), NAME)}" for name, size in model_.items())
-    layers, hidden = formatting.whole(model_["layers"]), formatting.whole(model_.get("hidden", ""))
     toy = "a toy model" if isinstance(model_["layers"], int) and model_["layers"] <= SMALL else "a generated model"
-    return f"{toy} ({layers} layer{'' if layers == '1' else 's'}, hidden size {hidden})"
+    count = parameters(model_)
+    return f"{toy} ({_dimensions(model_)}{f', {_in_words(count)}' if count and count >= LARGE else ''})"
 
 
 def _flags(workload: Mapping[str, Any]) -> list[str]:

@@ -16,6 +16,8 @@ NAME = 160
 """Most characters of a name or a value as shown."""
 MOST = 3
 """The most differences that a clause names."""
+SHORT = 40
+"""The most characters of a difference that a row tells whole."""
 CODE = ("VLLM_PLUGINS", "PYTHONPATH")
 """Variables that load the author's own code, and so may be a patch themselves."""
 OURS = "PERFPROOF_"
@@ -31,6 +33,17 @@ def clauses(definition: Mapping[str, Any]) -> Iterator[str]:
         parts += [f"has other settings{'' if parts else ' than the baseline'} ({_listed(settings)})"] if settings else []
         if parts:
             yield f"{line(str(arm['name']), NAME)} {' and '.join(parts)}: its effect is {_whose(baseline, arm)}"
+
+
+def in_brief(definition: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """The same as pairs of a candidate and a clause about it, for a row: "other requests (presence-penalty 1.5 instead of 0)"."""
+    for baseline, arm in _pairs(definition):
+        requests, files, settings = _asked(baseline, arm, definition), _files(baseline, arm, definition), _settings(baseline, arm)
+        parts = [f"other requests ({_briefly(requests)})"] if requests else []
+        parts += ["other files"] if files else []
+        parts += [f"other settings ({_briefly(settings)})"] if settings else []
+        if parts:
+            yield line(str(arm["name"]), NAME), "; ".join(parts)
 
 
 def alone(definition: Mapping[str, Any]) -> bool:
@@ -127,6 +140,11 @@ def _flags(arm: Mapping[str, Any]) -> list[str]:
 def _mapping(of: Mapping[str, Any], key: str) -> Mapping[str, Any]:
     value = of.get(key)
     return value if isinstance(value, Mapping) else {}
+
+
+def _briefly(differences: Sequence[str]) -> str:
+    """The differences; of long ones their names alone."""
+    return _listed([each if len(each) <= SHORT else each.removeprefix("without ").split()[0].split("=")[0] for each in differences])
 
 
 def _listed(differences: Sequence[str]) -> str:

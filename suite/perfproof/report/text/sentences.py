@@ -14,6 +14,8 @@ from perfproof.report.base.page_model import GrowthView
 
 MOST_CLAIMS = 8
 """The most claims in an answer's sentence, and the most metrics that a claim names; of more claims, the most important are shown."""
+MOST_WORDS = 24
+"""The most words of a description within a sentence."""
 
 
 def answer(name: str, rows: Sequence[Judged], growths: Sequence[GrowthView] = ()) -> str:
@@ -30,6 +32,16 @@ def answer(name: str, rows: Sequence[Judged], growths: Sequence[GrowthView] = ()
     }
     grown = [line for view in growths if view.metric in primary for line in formatting.growth(view)]
     return f"{name}: {'; '.join([*_once([_claim(group, several) for group in shown]), *more, *grown])}"
+
+
+DECIDED = ("regressed", "improved", "equivalent")
+"""Verdicts on answers whose reason stands nowhere else."""
+
+
+def on_answers(rows: Sequence[Judged]) -> list[str]:
+    """The sentences about answers, equal ones together; they say what the baseline did when asked again. Open ones stand elsewhere."""
+    answers = [row for row in rows if (row.verdict if row.metric in ANSWERS else formatting.of_accuracy(row) and row.verdict in DECIDED)]
+    return grouped_claims(answers, len({row.candidate for row in rows}) > 1)
 
 
 def grouped_claims(rows: Sequence[Judged], name_candidate: bool = False) -> list[str]:
@@ -84,6 +96,13 @@ def _once(claims: Sequence[str]) -> list[str]:
         claim.removesuffix(f"; {end}") if end in ends[place + 1 :] else claim
         for place, (claim, end) in enumerate(zip(claims, ends, strict=True))
     ]
+
+
+def in_few_words(text: str) -> str:
+    """The beginning of a description, to stand within a sentence."""
+    each = text.split()
+    cut = " ".join(each[:MOST_WORDS]) + (" …" if len(each) > MOST_WORDS else "")
+    return cut if cut[1:2].isupper() else cut[:1].lower() + cut[1:]
 
 
 def check(name: str, outcome_: Outcome, rows: Sequence[Judged]) -> str:

@@ -66,6 +66,11 @@ def terms(page: Page) -> list[Term]:
     return [*_general(page.scenarios), *_metrics(page.scenarios)] if page.scenarios else []
 
 
+def general(page: Page) -> list[Term]:
+    """The terms alone, without the metrics."""
+    return [*_general(page.scenarios)]
+
+
 def _general(scenarios: tuple[ScenarioView, ...]) -> Iterator[Term]:
     judged = {kind.judged_by for scenario in scenarios if (kind := scenario.traits)}
     rows = [row for scenario in scenarios for row in scenario.rows]

@@ -1,0 +1,26 @@
+"""The blames that a results folder keeps: what `perfproof blame` found of its scenarios, for their page."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Set
+from pathlib import Path
+from typing import Any
+
+BLAME, DOCUMENT, DIFF = "blame", "blame.json", "back.diff"
+"""The folder of a results folder that keeps blames, and the files of each."""
+MOST = 20
+"""Blames that are shown, at most."""
+
+
+def blames(results: Path, scenarios: Set[str]) -> Iterator[tuple[Mapping[str, Any], str]]:
+    """The document and the diff of each blame of these scenarios that named somebody. What can't be read is left out: it says nothing."""
+    for file in sorted((results / BLAME).glob(f"*/{DOCUMENT}"))[:MOST]:
+        diff = file.with_name(DIFF)
+        try:
+            document = json.loads(file.read_text("utf-8"))
+            text = diff.read_text("utf-8", errors="replace") if diff.is_file() else ""
+        except (OSError, ValueError):
+            continue
+        if isinstance(document, dict) and document.get("scenario") in scenarios and document.get("guilty"):
+            yield document, text
