@@ -35,6 +35,7 @@ from perfproof.model.scenarios.scenario import Scenario
 from perfproof.planning import make_plan
 from perfproof.progress import RunProgress
 from perfproof.run.checks import resume
+from perfproof.run.host.preflight import MachineBusy
 from perfproof.run.host.time_budget import Spent, ends_after
 from tests.factory import ATTESTATION, DEFINITION, record
 
@@ -395,6 +396,22 @@ def test_a_time_budget_counts_from_the_beginning(tmp_path: Path) -> None:
     done = carry_out(make_plan([scenario()], seed=0), tmp_path, runner, budget=1.0, clock=lambda: now[0], settle=settle)
     assert (done.ran, runner.ran) == (0, [])
     assert "the time budget is spent: 6 of 6 blocks were not measured" in done.warnings[0]
+
+
+def test_a_machine_too_busy_for_times_counts_if_asked(tmp_path: Path) -> None:
+    """Two blocks of what counts work are run, once each; on a quiet machine the same command goes on. Unasked, nothing is."""
+
+    def refuse(say: Callable[[str], None]) -> None:
+        raise MachineBusy("the machine is busy")
+
+    runner = FakeRunner(fate=lambda one, tries: dataclasses.replace(one, environment={**one.environment, "telemetry": {"foreign": 0.9}}))
+    plan = make_plan([scenario()], seed=0)
+    with pytest.raises(MachineBusy):
+        carry_out(plan, tmp_path / "unasked", runner, settle=refuse)
+    done = carry_out(plan, tmp_path / "asked", runner, settle=refuse, count_anyhow=True)
+    assert (done.ran, sorted({block for _, block, _ in runner.ran})) == (4, [1, 2])
+    assert done.warnings == ("the machine is busy",)
+    assert carry_out(plan, tmp_path / "asked", FakeRunner()).ran == 12
 
 
 @pytest.mark.parametrize("where", ["alone", "settle"])

@@ -34,6 +34,7 @@ from perfproof.progress import RunProgress
 from perfproof.run.checks.gpu_choice import choose_gpus
 from perfproof.run.checks.resume import Enough, already, decided, missing, of_block, open_blocks, standing
 from perfproof.run.host.disk_space import CAUSES, INTERRUPTED, unwritable
+from perfproof.run.host.preflight import MachineBusy
 from perfproof.run.host.time_budget import NothingMeasured, Spent, ends_after, nothing_measured
 from perfproof.run.processes.env_vars import unasked
 from perfproof.run.processes.scratch_folders import RUNNING, sweep
@@ -45,6 +46,8 @@ MAKE_ROOM = "make room, or raise the limit; every complete record is kept, and t
 NOTHING: Mapping[str, float] = {}
 AGAIN = 3
 """How often an invalid block is measured again, at most."""
+COUNTED_BLOCKS = 2
+"""The blocks that are run for their counts alone on a machine that is too busy for times."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,6 +104,7 @@ def conduct(
     clock: Callable[[], float] = time.monotonic,
     enough: Enough = decided,
     seconds: Mapping[str, float] = NOTHING,
+    count_anyhow: bool = False,
     spread: bool = False,
 ) -> Conducted:
     """Runs the missing trials of the plan; every record is on disk before the next trial starts.
@@ -109,7 +113,8 @@ def conduct(
     kept with it. `alone` holds the machine while trials may run; `settle` waits for a quiet machine, or refuses. `budget` is minutes for
     everything, including waiting and builds: no block starts that would not end within it, and a trial that still runs then is ended.
     `clock` gives seconds; `enough` says when a scenario is done, by default by its looks; `seconds` are those that a block of a scenario is
-    expected to take, until one was measured; `spread` says in each record that the plan's other blocks may run on other hosts. Trials
+    expected to take, until one was measured; `spread` says in each record that the plan's other blocks may run on other hosts. With
+    `count_anyhow` a machine that is too busy for times runs the first blocks of the scenarios that count work, for their counts. Trials
     that another run has made during the wait are not measured again. Raises `BadInput` for records of another plan, `CannotRun` where
     another run holds the folder or the machine, and where the budget was spent with nothing measured.
     """
@@ -129,14 +134,20 @@ def conduct(
                     stand, held_since = stand.by_now(plan, results), clock()
                     if stand.open(plan, enough):
                         runner_for, prepared = stack.enter_context(open_runners()), clock()
-                        if not all(kind_of(one.workload).exact for one in plan.scenarios):
-                            settle(tell)
+                        measured, again, refused = plan, AGAIN, list[str]()
+                        try:
+                            if not all(kind_of(one.workload).exact for one in plan.scenarios):
+                                settle(tell)
+                        except MachineBusy as busy:
+                            measured, again, refused = _for_counts(plan, busy, asked=count_anyhow), 0, [str(busy)]
+                            tell(f"{busy}. Counts hold on a busy machine: {COUNTED_BLOCKS} blocks are run for them")
                         waited = held_since - began + clock() - prepared
                         took = {"preparing builds": prepared - held_since, "waiting for a quiet machine": waited}
                         _expect(plan, stand.kept, progress)
                         spent = _spent(budget, began, clock)
                         trials = _Trials(
-                            plan=plan,
+                            plan=measured,
+                            again=again,
                             stand=stand,
                             runner_for=runner_for,
                             progress=progress,
@@ -146,7 +157,7 @@ def conduct(
                             expected=seconds,
                         )
                         _measure(trials, results, folder, rules, ran, spread)
-                        skipped = trials.skipped()
+                        skipped = [*refused, *trials.skipped()]
             except Spent as over:
                 if not any(stand.kept.values()):
                     raise NothingMeasured(nothing_measured(budget or 0.0)) from over
@@ -154,6 +165,14 @@ def conduct(
     there = sum(len(latest(records)) for records in stand.kept.values()) - len({record.trial for record in ran})
     phases = {**took, **_phases(ran), "total": clock() - began}
     return Conducted(ran=len(ran), existing=there, seconds=phases, warnings=(*stand.warnings, *skipped))
+
+
+def _for_counts(plan: Plan, busy: MachineBusy, *, asked: bool) -> Plan:
+    """The part of a plan that counts work. Raises `busy` where there is none, or where nobody asked for it."""
+    blocks = tuple(one for one in plan.blocks if one.number <= COUNTED_BLOCKS and one.scenario.workload.counted)
+    if not blocks or not asked:
+        raise busy
+    return dataclasses.replace(plan, blocks=blocks)
 
 
 def _measure(trials: _Trials, results: Path, folder: Held, rules: Rules, ran: list[Record], spread: bool) -> None:
@@ -236,10 +255,12 @@ def ruled(record: Record, rules: Rules = STANDARD) -> Record:
 
 @dataclass(slots=True, kw_only=True)
 class _Trials:
-    """The missing trials in the plan's order. `spent` says whether the time budget is too small for a block of some seconds; `stopped`
-    holds decided scenarios, `longest` the seconds of each one's longest block, `expected` those that a first one should take."""
+    """The missing trials in the plan's order, invalid blocks up to `again` times more. `spent` says whether the time budget is too small
+    for a block of some seconds; `stopped` holds decided scenarios, `longest` the seconds of each one's longest block, `expected` those that
+    a first one should take."""
 
     plan: Plan
+    again: int
     stand: _Stand
     runner_for: Callable[[Scenario], Runner]
     progress: RunProgress
@@ -263,7 +284,7 @@ class _Trials:
             if records and self.enough(judge_scenario(name, records, final=False, floors=self.stand.floors)):
                 self.stopped.add(name)
                 self.progress.done(name)
-        for _ in range(AGAIN):
+        for _ in range(self.again):
             for block in self.plan.blocks:
                 records = of_block(block, latest(self.stand.kept[block.scenario.name]))
                 if block.scenario.name not in self.stopped and any(record.status == "invalid" for record in records):

@@ -182,7 +182,7 @@ def test_two_makers_wait_for_each_other(make: Make, state: Path) -> None:
         thread.join()
     assert steps(state).count("venv") == 1
     assert ready[0].fingerprint == ready[1].fingerprint
-    assert any(f"process {os.getpid()} is making it; waiting for it" in line for line in said)
+    assert any(f"process {os.getpid()} makes it or sees whether it is whole; waiting for it" in line for line in said)
 
 
 # --- interpreters of others -----------------------------------------------------------------------------------

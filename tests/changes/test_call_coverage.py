@@ -12,10 +12,12 @@ import pytest
 
 from perfproof import store
 from perfproof.changes.call_coverage import Called, called, earlier_records, idle_before, sentences
+from perfproof.changes.change_notes import uncounted
 from perfproof.changes.countable_functions import Watching
 from perfproof.model.documents.decode import scenario_of
 from perfproof.model.records.record import SCHEMA, Record
 from perfproof.model.scenarios.scenario import digest_of
+from tests.analysis.judging.test_host_counts import table
 from tests.factory import ATTESTATION, DEFINITION, record
 
 SWAP, FILL = "vllm.batch:Batch.swap", "vllm.batch:Batch.fill"
@@ -37,7 +39,7 @@ def both(scenario: str, **counts: int) -> list[Record]:
 
 
 def found(*records: Record) -> Called:
-    return called((SWAP, FILL), dict.fromkeys(one.scenario for one in records), records)
+    return called(Watching(functions=(SWAP, FILL), unknown=()), dict.fromkeys(one.scenario for one in records), records)
 
 
 def test_who_never_called_it_steps_aside_where_another_did() -> None:
@@ -48,6 +50,23 @@ def test_who_never_called_it_steps_aside_where_another_did() -> None:
         "ran the change: swaps (called Batch.swap)",
         "did not run the change, and so do not decide: answers (never called Batch.swap)",
         "answers were NOT tested for Batch.swap: no scenario about answers called it",
+    ]
+
+
+def test_what_a_counted_round_called_ran() -> None:
+    """A property can't be counted as it is called; a round in which every function is counted shows that it ran all the same."""
+    size = "vllm.batch:Batch.size"
+    seen_there = table(100, functions={size: [100, 2, 100, 1, 3]})
+    records = [
+        dataclasses.replace(trial(scenario, arm), counts={"": seen_there} if scenario == "sizes" else {})
+        for scenario in ("sizes", "others")
+        for arm in ("before", "after")
+    ]
+    watched = Watching(functions=(), unknown=(size, "vllm.batch:Batch, outside its methods"))
+    seen = called(watched, ["sizes", "others"], records)
+    assert (seen.ran, seen.anywhere["sizes"]) == ({"sizes": (size,)}, {size: 4})
+    assert uncounted(watched, ["sizes", "others"], records) == [
+        f"whether the changed code ran is not known: others: calls can't be counted of {size}, vllm.batch:Batch, outside its methods"
     ]
 
 

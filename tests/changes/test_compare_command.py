@@ -68,7 +68,7 @@ def test_a_metric_that_leaves_a_doubt_is_refused_with_what_to_write(said: str, w
 
 
 def test_the_scenario_is_a_file_that_reads_as_what_was_asked(tmp_path: Path) -> None:
-    """Two builds, the printed number as the one that decides, wall and CPU time beside it."""
+    """Two builds, the printed number as the one that decides, wall and CPU time and memory beside it."""
     file = tmp_path / "command.yaml"
     write_mapping(file, scenario_document(asked(counts=[r"items: (\d+)"], files=tmp_path, count_python=True)))
     (tmp_path / "bench.py").write_text("print('latency: 1 ms')")
@@ -81,6 +81,7 @@ def test_the_scenario_is_a_file_that_reads_as_what_was_asked(tmp_path: Path) -> 
         ("printed_time@latency", True),
         ("wall_time", False),
         ("cpu_time", False),
+        ("peak_memory", False),
     ]
     assert [arm.build for arm in scenario.arms] == ["base", "diff"]
 

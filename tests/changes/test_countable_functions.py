@@ -68,7 +68,7 @@ def changed(*swaps: tuple[str, str], path: str = PATH) -> Watching:
         ),
         ("    def size(self):\n        return 1", "    def size(self):\n        return 2", (), (f"{AT}:Batch.size",)),
         ("return 2", "return 3", (), (f"{AT}:Batch.traced",)),
-        ("return True", "return False", (), (f"{AT}:Batch.__eq__",)),
+        ("return True", "return False", (f"{AT}:Batch.__eq__",), ()),
         ("def handed(x):\n    return x", "def handed(x):\n    return 1", (), (f"{AT}:handed",)),
         ("width = 1", "width = 2", (), (f"{AT}:Batch, outside its methods",)),
         ("LIMIT = 8", "LIMIT = 9", (), (f"the top level of {AT}",)),
@@ -77,8 +77,24 @@ def changed(*swaps: tuple[str, str], path: str = PATH) -> Watching:
     ],
 )
 def test_a_changed_piece_is_counted_or_named(old: str, new: str, functions: tuple[str, ...], unknown: tuple[str, ...]) -> None:
-    """Plain functions are counted; what is decorated, special, handed on at import, or no function at all is told as unknown."""
+    """Plain functions and special methods are counted; what is decorated, handed on at import, or no function at all is unknown."""
     assert changed((old, new)) == Watching(functions=functions, unknown=unknown)
+
+
+@pytest.mark.parametrize("name", ["__bool__", "__iter__", "__len__", "__contains__", "__next__", "__getattr__", "__init__", "__exit__"])
+def test_special_methods_are_counted(name: str) -> None:
+    """Python looks them up in the class at every call, and so meets what counts them."""
+    before = f"class Queue:\n    def {name}(self, *more):\n        return True\n"
+    assert of_file(PATH, before, before.replace("True", "False")).functions == (f"{AT}:Queue.{name}",)
+
+
+@pytest.mark.parametrize(
+    "name", ["__new__", "__post_init__", "__init_subclass__", "__set_name__", "__class_getitem__", "__torch_function__"]
+)
+def test_special_methods_that_a_class_reads_once_are_named(name: str) -> None:
+    """What replaces them later may never be called, which would be taken for code that never ran."""
+    before = f"class Queue:\n    def {name}(self, *more):\n        return True\n"
+    assert of_file(PATH, before, before.replace("True", "False")) == Watching(functions=(), unknown=(f"{AT}:Queue.{name}",))
 
 
 def test_what_only_changed_functions_can_reach_is_not_asked_for() -> None:

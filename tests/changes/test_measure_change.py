@@ -8,6 +8,7 @@ import io
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -231,18 +232,20 @@ def test_the_same_command_goes_on_and_an_edited_diff_begins_anew(place: Place) -
 
 
 def test_the_commands_of_the_text_find_each_other_s_files(place: Place) -> None:
-    """The repeat goes where the lines after it look; files keep the folders that were typed, but for those above the working one."""
+    """The repeat goes where the lines after it look; files are found from where the command was typed."""
     (place.folder / "mine").mkdir()
     shutil.copy("my.diff", "mine/it.diff")
     place.pr("--scenarios", str(place.folder / "scenarios" / "again.yaml"), diff="mine/it.diff")
     text = (place.folder / "reports" / "pr.md").read_text()
     commands = text[text.index("perfproof pr --diff") :].partition("```")[0].splitlines()
-    assert commands[0].startswith("perfproof pr --diff mine/it.diff --build path/to/python --profile quick ")
-    assert "--scenarios scenarios/again.yaml" in commands[0]
+    words = shlex.split(commands[0])
+    assert words[:4] == ["perfproof", "pr", "--diff", "mine/it.diff"]
+    assert Path(words[words.index("--build") + 1]).is_file()
+    assert "--scenarios again " in commands[0]
     assert commands[0].endswith("--results results/again")
     assert all("--results results/again" in command for command in commands if command)
     place.pr(diff=str(place.folder.parent / shutil.copy("my.diff", place.folder.parent / "up.diff")))
-    assert "perfproof pr --diff up.diff" in (place.folder / "reports" / "pr.md").read_text()
+    assert "perfproof pr --diff ../up.diff" in (place.folder / "reports" / "pr.md").read_text()
 
 
 def test_trials_and_minutes_are_told_before_anything_is_measured(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
@@ -634,7 +637,7 @@ def test_tests_that_pass_are_told_in_the_pull_request(place: Place) -> None:
     place.pr("--tests", "test_it.py")
     text = (place.folder / "reports" / "pr.md").read_text()
     assert "vLLM's own tests: 1 pass on both arms" in text
-    assert f"--tests {place.folder.name}/test_it.py" in text
+    assert "--tests test_it.py" in text
 
 
 def test_workload_metrics_and_margins_are_kept_and_patches_dropped(place: Place) -> None:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
 
 from perfproof.cli import main
-from perfproof.commands.benchmark_file import written_scenario
+from perfproof.commands.benchmark_file import own_results, written_scenario
 from perfproof.model.base.errors import BadInput
 from perfproof.model.base.yaml_io import read_mapping
 from perfproof.model.documents.decode import load_scenario
+from perfproof.model.scenarios.scenario import Profile
 from perfproof.store import read
 from tests import toy
+from tests.builds.overlays.test_overlay import CHANGE
 
 EIGHT = """
 import pytest
@@ -59,7 +62,7 @@ def test_each_test_has_a_time_and_the_first_decide(python: Path, tmp_path: Path)
 @pytest.mark.parametrize(
     ("source", "words"),
     [
-        ("import nowhere\ndef test_it(benchmark):\n    pass\n", "No module named 'nowhere'"),
+        ("import nowhere\ndef test_it(benchmark):\n    pass\n", "No module named 'nowhere'; put it into "),
         ("def test_it():\n    pass\n", "no test that takes the fixture benchmark; write one"),
         ("rows = 1\n", "it has no test; write one"),
         ("def (\n", "line 1: "),
@@ -75,10 +78,31 @@ def test_a_file_that_measures_nothing_is_refused_and_leaves_no_scenario(python: 
     assert not list((tmp_path / "results").glob("*.yaml"))
 
 
+def test_each_question_has_a_folder_of_its_own(python: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same files find their records again, under another name too; an edited helper, diff or profile begins anew."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine").mkdir()
+    bench, diff = tmp_path / "mine" / "bench_swap.py", tmp_path / "my.diff"
+    bench.write_text(ONE)
+    diff.write_text(CHANGE)
+
+    def folder(bench: Path = bench, profile: Profile = "quick") -> Path:
+        return own_results(bench, "base+my.diff", profile=profile, seed=0, blocks=None, baseline=str(python))
+
+    first = folder()
+    assert (first.parent, first.name[:11]) == (Path("results"), "bench_swap-")
+    assert folder() == folder(Path(shutil.copytree("mine", "elsewhere"), "bench_swap.py")) == first
+    diff.write_text(diff.read_text().replace("7", "8"))
+    edited = folder()
+    (tmp_path / "mine" / "helper.py").write_text("ROWS = 8")
+    assert len({first, edited, folder(), folder(profile="standard")}) == 4
+
+
 @pytest.mark.parametrize(
     ("words", "says"),
     [
         (["--bench", "nowhere.py", "--candidate", "base+my.diff"], "--bench nowhere.py: there is no such file"),
+        (["--bench", ".", "--candidate", "base+my.diff"], "--bench .: is a folder; name a file in it"),
         (["--bench", "nowhere.py"], "--bench: which builds? name the candidate: --candidate base+my.diff"),
         (["--bench", "nowhere.py", "mine.yaml", "--candidate", "base"], "give only one of them"),
     ],

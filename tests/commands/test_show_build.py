@@ -34,6 +34,23 @@ def test_the_printed_command_runs_the_build(tmp_path: Path, capsys: pytest.Captu
     assert f"  folder       {folder}" in lines
 
 
+def test_the_printed_environment_finds_the_build_s_vllm(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first two commands, run in a shell as they are printed; the build's own folders stay as they were."""
+    monkeypatch.chdir(tmp_path)
+    python = toy.interpreter(tmp_path / "env")
+    (tmp_path / "my.diff").write_text(CHANGE)
+    assert main(["build", f"{python}+my.diff"]) == EXIT_PASS
+    lines = capsys.readouterr().out.splitlines()
+    start = lines.index("an environment of your own with this vLLM, to install pytest and others into:") + 1
+    commands = f"{lines[start].strip()} --without-pip && {lines[start + 1].strip()}"
+    subprocess.run(["bash", "-c", commands], check=True)
+    ask = "import vllm.v1.worker.batch as batch; print(batch.EXTRA)"
+    done = subprocess.run([tmp_path / "ENV/bin/python", "-c", ask], cwd="/", check=True, text=True, capture_output=True)
+    assert done.stdout.strip() == "7"
+
+
 @pytest.mark.parametrize(
     ("spec", "fault"),
     [

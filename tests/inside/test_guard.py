@@ -139,6 +139,20 @@ def test_watched_targets_are_counted_unpatched(toy: Any, tmp_path: Path, monkeyp
     assert said(tmp_path)["unwatchable"] == [f"{HERE}:nothing"]
 
 
+def test_special_methods_are_watched_and_python_s_own_are_left_alone(toy: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The class that has `__bool__` counts it; one whose other arm has it inherits Python's own, or none, and goes on as it did."""
+    toy.Toy.__bool__ = lambda self: False
+    names = [f"{HERE}:Toy.{name}" for name in ("__bool__", "__eq__", "__init__", "__new__", "__len__")]
+    monkeypatch.setenv("PERFPROOF_WATCH", " ".join(names))
+    guard.attest()
+    one = toy.Toy()
+    assert not one
+    assert counts(tmp_path) == {f"calls {names[0]}": 1}
+    assert said(tmp_path)["unwatchable"] == names[1:]
+    with pytest.raises(TypeError):
+        toy.Toy(1)
+
+
 def test_watching_and_patching_count_once(toy: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A target that is watched and patched, in either order, is counted once a call and hashed as released."""
     monkeypatch.setenv("PERFPROOF_WATCH", f"{HERE}:answer")

@@ -19,10 +19,11 @@ from perfproof.child import benchmarks
 from perfproof.model.base.errors import BadInput
 from perfproof.model.records.record import Record
 from perfproof.model.verdicts.judged import Judged
-from perfproof.pytest_plugin import benchmark_outcomes, node_ids, trial_arguments, worktrees
-from perfproof.pytest_plugin.benchmark_blocks import Design, questions, short_names, with_counts
+from perfproof.pytest_plugin import benchmark_outcomes, counted_work, node_ids, trial_arguments, worktrees
+from perfproof.pytest_plugin.benchmark_blocks import Blocks, Design, questions, short_names, with_counts
 from perfproof.pytest_plugin.benchmark_trials import Ran
 from perfproof.pytest_plugin.worktrees import Change
+from tests.analysis.judging.test_host_counts import table
 from tests.factory import record as any_record
 from tests.pytest_plugin.project import HERE, SLOWER, commit, git, make
 
@@ -293,3 +294,29 @@ def test_a_process_that_counted_nothing_says_why() -> None:
     assert told(**whole, uncounted={"t": "its work was not counted: too long"}) == "its work was not counted: too long"
     assert told(**{**whole, "tests": {"t": {"why": "broken"}}}) == "its work was not counted: broken"
     assert with_counts(plain, "t", None) == plain
+
+
+def test_only_what_a_process_was_to_count_is_missed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The process that confirms counts what differed alone: of the other benchmarks it owes nothing, and no warning says so."""
+    blocks = Blocks(change=None, session=None, sides={}, scenarios={}, design=None, results=tmp_path, say=print)  # type: ignore[arg-type]
+    asked: list[list[str]] = []
+    ran = Ran(report={}, finished=Finished(command=(), code=0, seconds=1.0, log=Path("none")), started="", seen={}, before={}, variables={})
+    monkeypatch.setattr(Blocks, "_trial", lambda self, number, arm, tests, *, count: asked.append(tests) or ran)
+    monkeypatch.setattr(Blocks, "_differs", lambda self, test: test == "slower")
+    assert blocks._counted(1, "base", ["slower", "same"]) == {"slower": ran, "same": ran}
+    assert blocks._counted(2, "base", ["slower", "same"]) == {"slower": ran}
+    assert blocks._counted(2, "base", ["same"]) == blocks._counted(3, "base", ["slower"]) == {}
+    assert asked == [["slower", "same"], ["slower"]]
+
+
+def test_what_of_a_change_benchmarks_call_is_said_either_way() -> None:
+    """Of each changed function it is said how many benchmarks call it, or that none does; of a benchmark that calls none, that."""
+    calls = {name: table(10, functions={f"m:{name}": [10, 1, 10, 0, 3]}) for name in ("ids", "other")}
+    kept = {test: [dataclasses.replace(any_record(), counts={"": calls[name]})] for test, name in (("a", "ids"), ("b", "other"))}
+    assert list(counted_work.on_change(frozenset({"m:ids", "m:never"}), kept)) == [
+        "what the change touches was called: ids (by 1 of 2 benchmarks)",
+        "no counted benchmark calls never, which the change touches too: nothing is said of it",
+        "b: no call of what the change touches (ids, never) was counted, so that this says nothing of the change",
+    ]
+    assert not list(counted_work.on_change(frozenset(), kept))
+    assert not list(counted_work.on_change(frozenset({"m:ids"}), {"a": [any_record()]}))

@@ -52,6 +52,9 @@ def test_a_planted_slowdown_regresses_and_what_was_not_touched_does_not(tmp_path
     assert counted["test_longest[2000]"]["python_instructions"]["verdict"] == "identical"
     assert counted["test_longest[2000]"]["c_calls"]["verdict"] == "identical"
     assert "bench/test_core.py::test_longest[2000]: no call of what the change touches (total) was counted" in done.stdout
+    assert "what the change touches was called: total (by 1 of 2 benchmarks)" in done.stdout
+    assert "its work was not counted" not in done.stdout
+    assert not any("not counted" in warning for record in records for warning in record.warnings)
     assert {(record.block, record.scenario) for record in records if record.counts} == {
         (1, "test_total"),
         (2, "test_total"),

@@ -140,14 +140,18 @@ def _hash(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:8]
 
 
+SHORT = 1.0
+"""Seconds that seeing whether a ready build is whole takes: nobody is told of such a wait."""
+
+
 @contextmanager
 def locked(builds: Path, name: str, label: str, say: Say) -> Iterator[None]:
     """Locks a build against other runs that make the same one; reports the process that it waits for."""
     lock, holder = FileLock(builds / ".locks" / f"{name}.lock"), builds / ".locks" / f"{name}.holder"
     try:
-        lock.acquire(timeout=0)
+        lock.acquire(timeout=SHORT)
     except Timeout:
-        say(f"{label}: process {_holder(holder)} is making it; waiting for it")
+        say(f"{label}: process {_holder(holder)} makes it or sees whether it is whole; waiting for it")
         lock.acquire()
     try:
         holder.write_text(str(os.getpid()))

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from perfproof.changes.counting.host_count import budget_of
+from perfproof.run.host.time_budget import waiting
 
 ANSWER = 6.0
 """Seconds that ending programs and writing the answer take, at least."""
@@ -23,8 +24,6 @@ COMPARING = 2.0
 """Seconds of the processor that ending and comparing counts takes."""
 MOST_ANSWER = 0.25
 """The most of a budget that is kept for the answer."""
-WAITING = 5
-"""Waiting for the machine may take one of so many parts of the time that is left."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,5 +67,4 @@ class AnswerBudget:
 
     def waiting(self, wanted: float) -> float:
         """The seconds that a run may wait for the machine, of those that are `wanted`."""
-        left = self.left()
-        return wanted if left is None else min(wanted, left / WAITING)
+        return waiting(wanted, self.left())

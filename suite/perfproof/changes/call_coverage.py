@@ -8,11 +8,13 @@ is not a pass. Pure, except `earlier_records`, which reads the folders of other 
 from __future__ import annotations
 
 import contextlib
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from perfproof import store
+from perfproof.analysis.trials.counted_rounds import rounds
 from perfproof.builds.install.ready_build import ReadyBuild
 from perfproof.changes.countable_functions import Watching
 from perfproof.changes.scenario_selection import GUESSED, NAMED
@@ -35,8 +37,8 @@ MOST_FOLDERS = 20
 class Called:
     """The calls of each changed function by scenario: over all trials (`anywhere`) and with the change (`changed`).
 
-    A function that no trial could count is in neither. `idle` are the scenarios whose trials were all excluded because nothing ran the
-    changed code.
+    A function that no trial could count, nor a counted round saw, is in neither. `idle` are the scenarios whose trials were all excluded
+    because nothing ran the changed code.
     """
 
     anywhere: Mapping[str, Mapping[str, int]]
@@ -68,8 +70,9 @@ class Called:
         return found
 
 
-def called(functions: Sequence[str], names: Iterable[str], records: Iterable[Record]) -> Called:
-    """The calls of a change's functions in the records of these scenarios."""
+def called(watched: Watching, names: Iterable[str], records: Iterable[Record]) -> Called:
+    """The calls of a change's functions in the records of these scenarios: those that are counted, and those that counted rounds saw."""
+    functions = [*watched.functions, *watched.unknown]
     of_name: dict[str, list[Record]] = {name: [] for name in names}
     for record in records:
         if record.scenario in of_name:
@@ -81,9 +84,20 @@ def called(functions: Sequence[str], names: Iterable[str], records: Iterable[Rec
 
 
 def calls(record: Record, functions: Iterable[str]) -> dict[str, int]:
-    """How often each of the functions was called in a trial; functions that were not counted are left out."""
+    """How often each of the functions was called in a trial, or else in its counted rounds; functions that neither counted are left out."""
     counts = record.attestation.counts if record.attestation else {}
-    return {name: counts[f"calls {name}"] for name in functions if f"calls {name}" in counts}
+    attested = {name: counts[f"calls {name}"] for name in functions if f"calls {name}" in counts}
+    others = [name for name in functions if name not in attested]
+    return attested | (_in_rounds(record, others) if others else {})
+
+
+def _in_rounds(record: Record, functions: Sequence[str]) -> dict[str, int]:
+    """How often each of the functions was called in a trial's counted rounds, where it was."""
+    found: Counter[str] = Counter()
+    for work in rounds(record).values():
+        for name, own in work.functions.items():
+            found[name] += own.calls
+    return {name: found[name] for name in functions if found[name]}
 
 
 def _summed(records: Iterable[Record], functions: Sequence[str]) -> dict[str, int]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,7 +12,6 @@ from perfproof import store
 from perfproof.builds.install.ready_build import ReadyBuild
 from perfproof.changes.answer_budget import Began
 from perfproof.changes.call_coverage import NOT_TESTED, about_answers, borne_out, called, sentences
-from perfproof.changes.change_builds import Change, build_word, shown
 from perfproof.changes.change_notes import TIMES_NOT_TESTED, conclusion, measurable, uncounted
 from perfproof.changes.countable_functions import Watching
 from perfproof.changes.counting.host_count import HostCount
@@ -25,8 +23,6 @@ from perfproof.model.scenarios.plan import Plan
 from perfproof.model.scenarios.scenario import Profile
 from perfproof.model.verdicts.gate_decision import Ruling
 from perfproof.model.verdicts.judged import Judged
-from perfproof.report.extract.facts import AGAIN
-from perfproof.run.checks import vllm_tests
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,12 +63,13 @@ class Wanted:
 
 @dataclass(slots=True, kw_only=True)
 class Answer:
-    """What is known of a change so far, and where the answer goes: `host` is its count, `notes` begin with the builds, and `missing` says
-    what was not measured for the budget. `files` are those that the change touches, in words; `offers` says how to find the lines behind
-    what regressed."""
+    """What is known of a change so far, and where the answer goes. `command` repeats it, and `goes_on` measures what is missing. `host` is
+    its count, `notes` begin with the builds, and `missing` says what was not measured for the budget. `files` are those that the change
+    touches, in words; `offers` says how to find the lines behind what regressed."""
 
     wanted: Wanted
     command: str
+    goes_on: str
     console: Console
     files: str
     notes: Sequence[str]
@@ -97,7 +94,13 @@ class Answer:
         return self._without("no times: nothing is measured of a change that breaks tests", "the change breaks vLLM's own tests", code)
 
     def _without(self, why: str, headline: str, code: int) -> int:
-        notes = [self.first, *self.host.sentences(), *self.notes[1:], why, f"the same command again: {self.command}"]
+        notes = [
+            self.first,
+            *self.host.sentences(),
+            *self.notes[1:],
+            why,
+            f"the same command without a budget goes on from here: {self.goes_on}",
+        ]
         block = record_verdicts.show_counted(headline, notes, counts=self.host.document(), report=self.wanted.page, text=self.wanted.text)
         if self.wanted.print_text:
             self.say(block)
@@ -116,7 +119,7 @@ class Answer:
         keep_records(base, plan.scenarios, read.records, self.wanted.builds)
         only, absent = measurable(plan, read.records)
         about = about_answers(plan.scenarios) & only
-        calls = called(functions.functions, [one.name for one in plan.scenarios if one.name in only], read.records)
+        calls = called(functions, [one.name for one in plan.scenarios if one.name in only], read.records)
         deciding = only - set(calls.aside)
         ran, why = list(sentences(calls, about)), reason_lines(borne_out(chosen.reasons, calls, functions))
         kept = [note for note in chosen.left if not note.startswith(NEIGHBOURS)]
@@ -150,27 +153,3 @@ class Answer:
 
     def say(self, text: str, style: str = "") -> None:
         self.console.print(text, style=style, highlight=False, markup=False, soft_wrap=True)
-
-
-# --- the command ---------------------------------------------------------------------------------------------
-
-
-def command_of(change: Change, wanted: Wanted) -> str:
-    """The command that measures this again, for anybody to type."""
-    words = ["perfproof", "pr"]
-    if change.diff is not None:
-        words += ["--diff", shown(change.diff)]
-    else:
-        words += ["--git", shown(change.repo) if change.repo else "", "--ref", str(change.ref), "--base", str(change.base)]
-    words += ["--build", build_word(change), "--profile", wanted.profile]
-    words += ["--seed", str(wanted.seed)] if wanted.seed else []
-    words += ["--blocks", str(wanted.blocks)] if wanted.blocks else []
-    words += ["--no-count"] if wanted.no_count else []
-    words += ["--count-features", ",".join(wanted.count_features)] if wanted.count_features else []
-    if wanted.tests:
-        words += ["--tests", *(vllm_tests.shown(path) for path in wanted.tests)]
-    if wanted.bench is not None:
-        words += ["--bench", wanted.bench.name]
-    elif wanted.scenarios is not None:
-        words += ["--scenarios", *(f"scenarios/{path.name}" for path in wanted.scenarios)]
-    return shlex.join([*words, "--results", AGAIN])

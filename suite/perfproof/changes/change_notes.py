@@ -14,7 +14,7 @@ from perfproof.changes.scenario_selection import files
 from perfproof.model.base.errors import EXIT_INCONCLUSIVE, EXIT_PASS, EXIT_UNTESTABLE, CannotRun
 from perfproof.model.records.record import Record
 from perfproof.model.scenarios.group_names import own_name
-from perfproof.model.scenarios.metrics import is_timed
+from perfproof.model.scenarios.metrics import is_count, is_timed
 from perfproof.model.scenarios.plan import Plan
 from perfproof.model.verdicts.gate_decision import Decision
 from perfproof.model.verdicts.judged import Outcome
@@ -37,7 +37,7 @@ def settled(judged: JudgedScenario) -> bool:
 
 def uncounted(counted: Watching, names: Collection[str], records: Sequence[Record]) -> list[str]:
     """A sentence on the scenarios in which none of the counted functions ran, or in which it is not known whether the changed code did."""
-    counts = called(counted.functions, names, records).anywhere
+    counts = called(counted, names, records).anywhere
     if counted.unknown:
         idle = ", ".join(sorted(name for name in names if not any(counts[name].values())))
         never = f"nothing called {files(counted.functions)}, and " if counted.functions else ""
@@ -53,7 +53,7 @@ def counted_alone(decision: Decision, records: Sequence[Record]) -> list[str]:
     failing = decision.of("fail")
     judged = {
         (one.scenario, one.candidate)
-        for one in decision.deciding
+        for one in decision.rulings
         if not is_timed(one.metric) and one.passes and one.verdict not in (None, Outcome.UNTESTABLE)
     }
     spoilt = {name for name in {own_name(one.scenario) for one in failing} if _busy(name, records)}
@@ -85,9 +85,9 @@ def conclusion(decision: Decision, records: Sequence[Record], host: HostCount, *
         lines.append(f"no scenario ran the change, so its count is the answer: {host.headline} (exit code {code})")
     elif untimed := counted_alone(decision, records):
         code = EXIT_INCONCLUSIVE
-        lines.append(
-            f"nothing that decides got worse, but {TIMES_NOT_TESTED} of {', '.join(untimed)}: the machine was busy (exit code {code})"
-        )
+        more = [one for one in decision.rulings if is_count(one.metric) and one.verdict is Outcome.REGRESSED]
+        worse = f"{len(more)} counts show more work, exactly" if more else "nothing that decides got worse"
+        lines.append(f"{worse}, but {TIMES_NOT_TESTED} of {', '.join(untimed)}: the machine was busy (exit code {code})")
     elif code == EXIT_PASS and untested:
         code = EXIT_INCONCLUSIVE
         lines.append(f"nothing got worse, but that is not a pass while these answers are untested (exit code {code})")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,6 +13,7 @@ from perfproof.changes.change_builds import BASE, DIFF, documents, where_it_left
 from perfproof.changes.measure_change import Change
 from perfproof.commands import run_scenarios
 from perfproof.commands.benchmark_file import QUICK
+from perfproof.commands.question_folders import own_folder
 from perfproof.model.base.errors import BadInput
 from perfproof.model.base.quantities import known, scale
 from perfproof.model.base.yaml_io import write_mapping
@@ -56,7 +55,7 @@ class Asked:
 def perform(asked: Asked, start: Start) -> int:
     """Writes the scenario, runs it, and prints its verdicts; the exit code. Raises `BadInput` for what can be known to be wrong."""
     document = scenario_document(asked)
-    folder = asked.results or Path("results") / f"ab-{_digest(document)}"
+    folder = asked.results or own_folder("ab", document, profile=asked.profile, seed=asked.seed, blocks=asked.blocks)
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / f"{NAME}.yaml"
     write_mapping(file, document)
@@ -74,7 +73,7 @@ def scenario_document(asked: Asked) -> dict[str, Any]:
         raise BadInput(*(f"--metric: {name!r} is named twice; put NAME= before one of them" for name in twice))
     counts = dict(metric_of(said, count=True) for said in asked.counts)
     primary = [metric for metric, _, _ in printed] or ["wall_time"]
-    beside = [name for name in ("wall_time", "cpu_time") if name not in primary]
+    beside = [name for name in ("wall_time", "cpu_time", "peak_memory") if name not in primary]
     workload = {
         "kind": COMMAND.name,
         "run": list(asked.words),
@@ -179,7 +178,3 @@ def _letters(pattern: str) -> Iterator[tuple[int, str]]:
         elif not inside:
             yield place, letter
         place += 1
-
-
-def _digest(document: Mapping[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()[:8]

@@ -1,8 +1,8 @@
 """Which functions of a change can be counted as they are called: a measurement that never ran the changed code proves nothing.
 
 A function is countable where a wrapper in its place changes nothing but its speed: it has no decorator, the compiler does not trace it, and
-nothing takes a reference to it while its module is imported. Other changed code (class attributes, a module's top level) is only named:
-whether it ran is not known. Pure: sources come in as text.
+nothing takes a reference to it while its module is imported, nor its class while that is made. Other changed code (class attributes, a
+module's top level) is only named: whether it ran only a counted round can tell. Pure: sources come in as text.
 """
 
 from __future__ import annotations
@@ -28,8 +28,11 @@ TRACED = (
 """Prefixes of modules whose functions the compiler may trace: a counter in them would break the graph."""
 PLAIN = ("staticmethod", "classmethod", "override", "torch.inference_mode", "torch.no_grad")
 """Decorators that return a function."""
-SPECIAL = ("__init__", "__call__")
-"""Special methods that may be replaced."""
+READ_ONCE = (
+    *("__init_subclass__", "__set_name__", "__prepare__", "__mro_entries__", "__class_getitem__", "__new__", "__post_init__"),
+    *("__get_pydantic", "__pydantic", "__torch_", "__tensor_"),
+)
+"""Beginnings of special methods that a class's maker or the compiler reads, or may read, once: what replaces them later is not called."""
 
 _Node = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -83,7 +86,7 @@ def of_file(path: str, before: str | None, after: str | None) -> Watching:
 def _watchable(module: str, name: str, by_name: Sequence[Mapping[str, ast.AST]], early: set[str]) -> bool:
     """Whether calls of a function can be counted without changing its behaviour."""
     last = name.rpartition(".")[2]
-    special = last.startswith("__") and last.endswith("__") and last not in SPECIAL
+    special = last.endswith("__") and last.startswith(READ_ONCE)
     nodes = [nodes[name] for nodes in by_name if name in nodes]
     decorated = [_decorator(one) for node in nodes if isinstance(node, _Node) for one in node.decorator_list]
     fits = len(f"{module}:{name}".encode()) <= LONGEST

@@ -25,7 +25,7 @@ from perfproof.builds.install.ready_build import ReadyBuild
 from perfproof.builds.prepare import prepare
 from perfproof.changes.answer_budget import AnswerBudget
 from perfproof.changes.call_coverage import earlier_records, idle_before
-from perfproof.changes.change_answer import Answer, Wanted, command_of
+from perfproof.changes.change_answer import Answer, Wanted
 from perfproof.changes.change_builds import Change, ChangeBuilds, blame_notes, builds_of, counting, documents, rearmed, where_it_left
 from perfproof.changes.change_notes import settled, tests_note, vllm_test_lines
 from perfproof.changes.countable_functions import Watching
@@ -45,6 +45,7 @@ from perfproof.changes.scenario_selection import (
     watched,
 )
 from perfproof.changes.time_estimates import TrialTime, duration_estimates, fitting, trial_times
+from perfproof.changes.typed_command import command_of
 from perfproof.commands import record_verdicts
 from perfproof.commands.run_scenarios import load
 from perfproof.executor import conduct
@@ -88,9 +89,11 @@ def contribute(
     scenarios = load(wanted.scenarios or scenario_files(), wanted.profile, wanted.blocks)
     builds = builds_of(since, scenarios[0])
     notes = [f"{builds.overlay.base.label} against {builds.overlay.label}", *behind]
+    again, goes_on = (command_of(change, wanted, again=again) for again in (True, False))
     answer = Answer(
         wanted=wanted,
-        command=command_of(change, wanted),
+        command=again,
+        goes_on=goes_on,
         console=console,
         files=files(builds.paths),
         notes=notes,

@@ -147,7 +147,7 @@ def observed(scenarios: Iterable[Scenario], watched: Watching, base: ReadyBuild,
     tables = tables_for(base, builds)
     seen = {one.name: found for one in scenarios if (found := observed_calls(tables, one)) is not None}
     return Calls(
-        called={name: found.any_of(watched.functions) for name, found in seen.items()},
+        called={name: found.any_of([*watched.functions, *watched.unknown]) for name, found in seen.items()},
         exact=frozenset(name for name, found in seen.items() if found.exact),
         whole=bool(watched.functions) and not watched.unknown,
     )

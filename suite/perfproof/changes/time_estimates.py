@@ -74,13 +74,13 @@ def duration_estimates(plan: Plan, results: Path, times: Mapping[str, TrialTime]
 def fitting(
     scenarios: Sequence[Scenario], times: Mapping[str, TrialTime], seconds: float | None
 ) -> tuple[tuple[Scenario, ...], tuple[str, ...]]:
-    """The scenarios that are worth beginning in so many seconds, and a sentence for each of the others.
+    """The scenarios that are worth beginning in so many seconds, and sentences on the others.
 
     In their order: the first whose block ends in time, then every other that ends as a whole in what those before it leave.
     """
     if seconds is None:
         return tuple(scenarios), ()
-    kept, sentences, free = list[Scenario](), list[str](), seconds
+    kept, left_out, free = list[Scenario](), dict[str, list[str]](), seconds
     for scenario in scenarios:
         one = times[scenario.name]
         block, whole = one.block(scenario), one.seconds * scenario.most_trials
@@ -90,5 +90,6 @@ def fitting(
         else:
             needs = f"a block takes about {duration(block / 60)} here ({one.how})" if not kept else f"it takes about {duration(whole / 60)}"
             remaining = duration(max(free, 0.0) / 60)
-            sentences.append(f"not timed, for the budget: {scenario.name}: {needs}, and {remaining} were left")
+            left_out.setdefault(remaining, []).append(f"{scenario.name}: {needs}")
+    sentences = (f"not timed, for the budget: {'; '.join(names)}, and {remaining} were left" for remaining, names in left_out.items())
     return tuple(kept), tuple(sentences)

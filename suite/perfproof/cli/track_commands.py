@@ -39,7 +39,12 @@ def add(verbs: Any) -> None:
     track.add_argument("--remove", action="store_true", help="measure one build after another and remove each: for a small disk")
     track.add_argument("--history", type=Path, default=HISTORY, metavar="DIR", help="the history folder (default results/history)")
     track.add_argument(
-        "--builds-dir", dest="builds", type=Path, default=Path("builds"), metavar="DIR", help="where builds are made (default builds)"
+        "--builds-dir",
+        dest="builds",
+        type=Path,
+        default=Path("builds"),
+        metavar="DIR",
+        help="where builds are made: --builds of other commands",
     )
     _common(track, "results/track")
 

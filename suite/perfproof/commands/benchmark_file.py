@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from perfproof.commands.question_folders import own_folder
 from perfproof.commands.run_scenarios import load
 from perfproof.model.base.errors import BadInput
 from perfproof.model.base.yaml_io import write_mapping
@@ -28,11 +29,24 @@ UNKNOWN = "round_time"
 """The metric of a scenario whose tests are not known yet."""
 
 
+def own_results(bench: Path, candidate: str, *, profile: Profile, seed: int, blocks: int | None, baseline: str | None) -> Path:
+    """The results folder of a question about a benchmark file. Raises `BadInput` as `written_scenario` does."""
+    _see_that_there_is(bench)
+    document = _document(bench, [UNKNOWN])
+    return own_folder(_name(bench), document, profile=profile, seed=seed, blocks=blocks, baseline=baseline, candidate=candidate)
+
+
+def _see_that_there_is(bench: Path) -> None:
+    if bench.is_dir():
+        raise BadInput(f"--bench {bench}: is a folder; name a file in it, with tests of pytest-benchmark")
+    if not bench.is_file():
+        raise BadInput(f"--bench {bench}: there is no such file; name a file with tests of pytest-benchmark")
+
+
 def written_scenario(bench: Path, *, profile: Profile, results: Path, builds: Path, baseline: str | None, say: Say) -> Path:
     """Writes the scenario of a benchmark file into the results folder, and names it. `baseline` is the build in which its tests are
     collected (None: the default one). Raises `BadInput` for a file that is not there, that no test is in, or that does not import."""
-    if not bench.is_file():
-        raise BadInput(f"--bench {bench}: there is no such file; name a file with tests of pytest-benchmark")
+    _see_that_there_is(bench)
     results.mkdir(parents=True, exist_ok=True)
     file = results / f"{_name(bench)}.yaml"
     write_mapping(file, _document(bench, [UNKNOWN]))
@@ -45,13 +59,21 @@ def written_scenario(bench: Path, *, profile: Profile, results: Path, builds: Pa
         times = times_of(scenario, prepare_all([build], builds, say)[0], results)
     except BadInput as error:
         file.unlink()
-        raise BadInput(*(f"--bench {bench}: {fault.removeprefix(f'{file}: ')}" for fault in error.faults)) from error
+        raise BadInput(*(f"--bench {bench}: {_alone(fault, file, bench)}" for fault in error.faults)) from error
     write_mapping(file, _document(bench, times))
     if len(times) > MOST_PRIMARY:
         say(
             f"{len(times)} tests: the first {MOST_PRIMARY} decide, the others are shown; to choose others, edit a copy of {file} and run it"
         )
     return file
+
+
+def _alone(fault: str, file: Path, bench: Path) -> str:
+    """A fault without the scenario's file, which nobody named, and without the benchmark's, which is named already; of a module that is
+    missing with the remedy."""
+    said = fault.removeprefix(f"{file}: ").removeprefix(f"{os.path.abspath(bench)}: ").removeprefix(f"{bench.name}: ")
+    remedy = f"; put it into {bench.parent}, beside the benchmark, or into the build" if "ModuleNotFoundError" in said else ""
+    return f"{said}{remedy}"
 
 
 def _name(bench: Path) -> str:

@@ -32,7 +32,7 @@ from perfproof.model.scenarios.scenario import LEAST_BLOCKS, Profile, Scenario
 from perfproof.model.verdicts.noise_floor import Floor, machine_fingerprint, workload_digests
 from perfproof.planning import Estimate, estimates, make_plan
 from perfproof.progress import RunProgress
-from perfproof.run.checks.resume import already, left
+from perfproof.run.checks.resume import already, as_asked_before, left
 from perfproof.run.host.preflight import Start
 
 Part = Callable[[Plan], Plan]
@@ -81,7 +81,7 @@ def run(
     exit code says whether every trial of it is whole.
     """
     console = console or Console()
-    plan = make_plan(request.load(), request.seed)
+    plan = make_plan([as_asked_before(one, request.results) for one in request.load()], request.seed)
     plan = part(plan) if part else plan
     from perfproof.run.checks.gpu_choice import choose_gpus
     from perfproof.runners import check_arms, check_names, opened
@@ -93,11 +93,14 @@ def run(
         console.print(sentence, style="bold red", highlight=False, markup=False)
     with RunProgress(console, sum(len(block.order) for block in plan.blocks)) as progress:
         runners = partial(opened, plan, builds, request.results, progress.say)
-        more: Mapping[str, Any] = {"enough": never, "spread": True} if part else {}
-        done = conduct(plan, request.results, runners, progress, alone=start.alone, settle=start.settle, budget=budget, **more)
+        options: dict[str, Any] = {"alone": start.alone, "settle": start.settle}
+        more: Mapping[str, Any] = {"enough": never, "spread": True} if part else {"count_anyhow": True}
+        done = conduct(plan, request.results, runners, progress, budget=budget, **options, **more)
     if part:
         return _end_of_part(plan, request.results, done, console)
     code = record_verdicts.show(request.results, console, report, only={scenario.name for scenario in plan.scenarios})
+    page = "" if report is not None else f"; perfproof report --results {request.results} --out report.html makes a page of them"
+    console.print(f"records: {request.results}{page}", highlight=False, markup=False, soft_wrap=True)
     _show_time(done, console)
     return code
 
@@ -139,12 +142,21 @@ def load(
             made = load_scenario(located(file), profile, blocks=blocks, baseline=baseline, candidate=candidate, here=Path.cwd())
             scenarios.append(pinned(made))
         except BadInput as error:
-            faults += error.faults
+            faults += [_of_option(fault, {"baseline": baseline, "candidate": candidate}) for fault in error.faults]
     names = [scenario.name for scenario in scenarios]
     faults += [f"{name}: named twice" for name in dict.fromkeys(names) if names.count(name) > 1]
     if faults:
         raise BadInput(*faults)
     return scenarios
+
+
+def _of_option(fault: str, given: Mapping[str, str | None]) -> str:
+    """A fault of a build that an option named, without the scenario that the build was put into."""
+    for option, spec in given.items():
+        _, named, rest = fault.partition(f"builds.given_{option}.")
+        if named:
+            return f"--{option} {spec}: {rest}"
+    return fault
 
 
 def _show_time(done: Conducted, console: Console) -> None:

@@ -50,7 +50,22 @@ def lines(ready: ReadyBuild) -> Sequence[str]:
         f"  interpreter  {ready.interpreter}",
         "run it by hand:",
         f"  {by_hand(ready)} SCRIPT.py",
+        "an environment of your own with this vLLM, to install pytest and others into:",
+        *(f"  {command}" for command in own_environment(ready)),
         *(f"  {warning}" for warning in ready.warnings),
+    )
+
+
+def own_environment(ready: ReadyBuild) -> Sequence[str]:
+    """The commands that make an environment in which a build's packages are found and nothing is installed into the build."""
+    python = shlex.quote(str(ready.interpreter))
+    overlay = [shlex.quote(str(ready.fingerprint.package.parent))] if ready.touched else []
+    found = f'"$({python} -c \'import sysconfig; print(sysconfig.get_path("purelib"))\')"'
+    release = ".".join(ready.fingerprint.python.split(".")[:2])
+    return (
+        f"{python} -m venv ENV",
+        f"printf '%s\\n' {' '.join([*overlay, found])} > ENV/lib/python{release}/site-packages/vllm.pth",
+        "ENV/bin/pip install perfproof pytest pytest-benchmark",
     )
 
 

@@ -209,7 +209,7 @@ def _decided(gate: GateRun, plan: Plan, results: Path, counted: Watching, files_
         gate.notes += str(error).splitlines()
         gate.not_covered("the base has nothing of what the scenarios exercise, so nothing was measured", gate_scenarios.WRITE_ONE)
     gone = sorted(only - {record.scenario for record in read.records})
-    seen = called(counted.functions, [one.name for one in plan.scenarios if one.name in only], read.records)
+    seen = called(counted, [one.name for one in plan.scenarios if one.name in only], read.records)
     notes = [*ran_sentences(seen), *reason_lines(borne_out(gate.reasons, seen, counted)), *gate.notes]
     notes += [*uncounted(counted, only & gate.touching, read.records), *absent]
     page = gate_outputs.decided(

@@ -35,6 +35,7 @@ import platform
 import re
 import sys
 import textwrap
+import types
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -243,8 +244,13 @@ def _watch_now(target: Target) -> None:
         Attestation.current().unwatchable(target.name)
         return
     function = getattr(held, "__func__", held)
-    if not hasattr(function, "perfproof_original"):
+    if isinstance(function, _BUILT_IN):  # Python's own, which this arm's class inherits
+        Attestation.current().unwatchable(target.name)
+    elif not hasattr(function, "perfproof_original"):
         replace(target, function)
+
+
+_BUILT_IN = (types.WrapperDescriptorType, types.MethodDescriptorType, types.ClassMethodDescriptorType, types.BuiltinFunctionType)
 
 
 def _counted(function: Callable[..., Any], original: Callable[..., Any], count: Counter) -> Callable[..., Any]:

@@ -43,6 +43,12 @@ def load(point: EntryPoint) -> None:
     try:
         register = point.load()
     except Exception as error:
+        if isinstance(error, AttributeError) and point.module in sys.modules:
+            refuse(
+                point.name,
+                f"{point.module} has no function {point.attr}: write def {point.attr}(): ..., or name another with entry:",
+                error,
+            )
         refuse(point.name, f"its plugin {point.value} does not import: {type(error).__name__}: {error}", error)
     patch = getattr(sys.modules[point.module], "PATCH", None)
     if isinstance(patch, Patch):

@@ -23,6 +23,7 @@ from perfproof.analysis.stats.block_order import orders
 from perfproof.analysis.trials.paired_trials import latest
 from perfproof.executor import AGAIN, paired, ruled
 from perfproof.model.base.errors import BadInput
+from perfproof.model.base.first_words import first_words
 from perfproof.model.documents.decode import scenario_of
 from perfproof.model.records.record import Record
 from perfproof.model.scenarios.build import shown_path
@@ -77,7 +78,7 @@ def questions(tests: Mapping[str, str], change: Change, design: Design) -> dict[
 
 
 def with_counts(record: Record, test: str, ran: Ran | None) -> Record:
-    """The record of a benchmark with what a process counted of it, or why it did not; None where none was to count."""
+    """The record of a benchmark with what a process counted of it, or why it did not; None where none was to count it."""
     if ran is None:
         return record
     table = ran.report.get("counts", {}).get(test)
@@ -90,7 +91,7 @@ def with_counts(record: Record, test: str, ran: Ran | None) -> Record:
 def _uncounted(ran: Ran, test: str) -> str:
     """Why a process that was to count a benchmark left nothing of it."""
     ended = ran.report.get("tests", {}).get(test, {})
-    return why_none(ran).partition("\n")[0] or ended.get("why") or "the test did not call its benchmark"
+    return first_words(why_none(ran)) or ended.get("why") or "the test did not call its benchmark"
 
 
 def short_names(tests: Sequence[str]) -> dict[str, str]:
@@ -148,7 +149,7 @@ class Blocks:
             wanted = {test: self.scenarios[test] for test in tests}
             log = f"logs/block{number:03d}-{arm}/trial.log"
             for test, record in zip(tests, records(ran, wanted, self.sides[arm], number, order, self.design.seed, log), strict=True):
-                self._keep(test, with_counts(self._steady(arm, ran, record), test, counted[arm]))
+                self._keep(test, with_counts(self._steady(arm, ran, record), test, counted[arm].get(test)))
         left = len(self._open())
         self.say(
             f"block {number} of {self.design.most if self.design.blocks else f'at most {self.design.most}'}: {', '.join(took)}; {left} open"
@@ -160,10 +161,11 @@ class Blocks:
         seed = random.Random(f"{self.design.seed}/block/pytest/{number}").randrange(2**31)
         return run(self.change, self.session, self.sides[arm], tests, folder.resolve(), seed, count=count)
 
-    def _counted(self, number: int, arm: str, tests: Sequence[str]) -> Ran | None:
-        """A process of this side that counts these benchmarks: all in the first block, in the second those that differ."""
+    def _counted(self, number: int, arm: str, tests: Sequence[str]) -> Mapping[str, Ran]:
+        """A process of this side that counts benchmarks, by each that it was to count: all in the first block, in the second those that
+        differ."""
         wanted = list(tests) if number == 1 else [test for test in tests if self._differs(test)] if number == CONFIRMED else []
-        return self._trial(number, arm, wanted, count=True) if wanted else None
+        return dict.fromkeys(wanted, self._trial(number, arm, wanted, count=True)) if wanted else {}
 
     def _differs(self, test: str) -> bool:
         """Whether the two sides counted otherwise in the first block."""

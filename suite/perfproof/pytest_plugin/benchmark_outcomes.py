@@ -13,6 +13,7 @@ from typing import Any, Literal
 import pytest
 
 from perfproof.model.base.errors import EXIT_INCONCLUSIVE, EXIT_PASS, EXIT_REGRESSED, EXIT_UNTESTABLE
+from perfproof.model.base.first_words import first_words
 from perfproof.model.records.record import Record
 from perfproof.model.verdicts.judged import Judged, Outcome
 from perfproof.pytest_plugin import counted_work, node_ids
@@ -101,7 +102,7 @@ def _finding(test: str, outcome: Literal["passed", "failed", "skipped"], sentenc
 
 
 def _short(reason: str) -> str:
-    return reason.partition("\n")[0].removeprefix("failed: ")
+    return first_words(reason).removeprefix("failed: ")
 
 
 # --- to pytest ------------------------------------------------------------------------------------------------

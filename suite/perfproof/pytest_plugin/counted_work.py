@@ -43,11 +43,18 @@ def touched_functions(change: Change, base: Path) -> frozenset[str]:
     return frozenset(found)
 
 
-def unreached(touched: frozenset[str], kept: Mapping[str, Sequence[Record]]) -> Iterator[str]:
-    """A sentence where benchmarks were counted that call nothing of what the change touches."""
-    counted = {test: [record for record in records if record.counts] for test, records in kept.items()}
-    idle = [test for test, records in counted.items() if records and not touched & _called(records)]
-    if touched and idle:
+def on_change(touched: frozenset[str], kept: Mapping[str, Sequence[Record]]) -> Iterator[str]:
+    """Sentences on what the counted benchmarks called of the change: which functions in how many of them, which ones in none, and which
+    benchmarks call nothing of it."""
+    counted = {test: _called(own) for test, records in kept.items() if (own := [record for record in records if record.counts])}
+    if not touched or not counted:
+        return
+    by = {name: sum(name in seen for seen in counted.values()) for name in sorted(touched)}
+    if reached := [f"{short_name(name)} (by {number} of {len(counted)} benchmarks)" for name, number in by.items() if number]:
+        yield f"what the change touches was called: {few(reached, MOST)}"
+    if never := [short_name(name) for name, number in by.items() if not number]:
+        yield f"no counted benchmark calls {few(never, MOST)}, which the change touches too: nothing is said of it"
+    if idle := [test for test, seen in counted.items() if not touched & seen]:
         names = few(sorted(map(short_name, touched)), MOST)
         yield f"{few(idle, MOST)}: no call of what the change touches ({names}) was counted, so that this says nothing of the change"
 

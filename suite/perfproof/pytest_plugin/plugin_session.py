@@ -236,7 +236,7 @@ def _notes(session: pytest.Session, change: Change, ran: Measured) -> Iterator[s
     left = len(session.items) - len(_benchmarks(session))
     if left:
         yield f"{_count(left, 'test')} without the fixture `benchmark` {'was' if left == 1 else 'were'} not run"
-    yield from counted_work.unreached(ran.touched, blocks.kept)
+    yield from counted_work.on_change(ran.touched, blocks.kept)
     yield from blocks.notes
 
 

@@ -17,6 +17,7 @@ from perfproof.analysis.judging import exposure
 from perfproof.analysis.stats.number_format import folded, shape
 from perfproof.analysis.stats.two_speeds import two_speeds
 from perfproof.analysis.trials.paired_trials import attempts, counts, latest
+from perfproof.model.base.first_words import first_words
 from perfproof.model.base.untrusted import line, lines
 from perfproof.model.records.record import Record
 from perfproof.model.verdicts.accuracy_details import AccuracyDetails
@@ -254,9 +255,8 @@ def _kind(definition: Mapping[str, Any]) -> str:
 
 
 def _sentence(reason: str) -> str:
-    """The first line of a reason. The rest is the end of a log, which is shown once, with its trial."""
-    first, _, rest = reason.strip().partition("\n")
-    return formatting.sentence(first.rstrip(": ") if rest else first)
+    """A reason in a line. The rest is the end of a log, which is shown once, with its trial."""
+    return formatting.sentence(first_words(reason))
 
 
 def _facts(make: Callable[..., Fact], facts: Iterable[tuple[str, tuple[str, ...], bool]]) -> Iterable[Fact]:

@@ -26,6 +26,7 @@ from perfproof.builds.install.available_releases import Releases
 from perfproof.builds.overlays import git_changes
 from perfproof.executor import AGAIN
 from perfproof.model.base.errors import BadInput, CannotRun, PerfproofError
+from perfproof.model.base.first_words import first_words
 from perfproof.model.records.counts import PhaseWork
 from perfproof.model.records.record import Record
 from perfproof.model.scenarios.build import ReleaseBuild
@@ -276,7 +277,7 @@ class _Counts:
         except PerfproofError as error:
             return str(error)
         if record.status != "ok":
-            return record.reason.splitlines()[0] if record.reason else record.status
+            return first_words(record.reason) if record.reason else record.status
         if self._name in record.witnesses:
             return float(record.witnesses[self._name])
         work = rounds(record).get(self._name.partition("@")[2])

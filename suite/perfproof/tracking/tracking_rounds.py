@@ -30,6 +30,7 @@ from perfproof.builds import prepare
 from perfproof.builds.install.available_releases import Releases
 from perfproof.executor import AGAIN, held, ruled
 from perfproof.model.base.errors import EXIT_PASS, EXIT_UNTESTABLE, BadInput, CannotRun
+from perfproof.model.base.first_words import first_words
 from perfproof.model.history.point import Entry, Point
 from perfproof.model.kinds import kind_of
 from perfproof.model.records.record import Record
@@ -239,7 +240,7 @@ def _trial_line(record: Record) -> str:
     """The result of a trial in one line."""
     took = duration(record.took / 60)
     if record.status != "ok":
-        return f"{record.scenario}: {record.status}: {record.reason.splitlines()[0] if record.reason else 'no reason was given'} ({took})"
+        return f"{record.scenario}: {record.status}: {first_words(record.reason) if record.reason else 'no reason was given'} ({took})"
     counts = "".join(f", {name} {value:,g}" for name, value in record.witnesses.items() if "@" not in name)
     return f"{record.scenario}: {took}{counts}"
 
@@ -259,7 +260,7 @@ def _remember(rows: Sequence[Tracked], wanted: Wanted, say: Say) -> int:
         new += history.append(wanted.history, points_of(records, count_only=wanted.count_only))
         gone = [record for record in latest(records) if record.status != "ok"]
         failed = failed or any(not record.reason.startswith(NOT_HERE) for record in gone)
-        whys = ((record.scenario, record.reason.splitlines()[0] if record.reason else record.status) for record in gone)
+        whys = ((record.scenario, first_words(record.reason) if record.reason else record.status) for record in gone)
         for scenario, why in dict.fromkeys(whys):
             say(f"{row.build.word}: {scenario}: no point: {why}")
         for sentence in row.lost:

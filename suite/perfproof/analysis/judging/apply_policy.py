@@ -16,6 +16,7 @@ from perfproof.analysis.stats import number_format
 from perfproof.analysis.stats.samples import Scale
 from perfproof.analysis.trials.paired_trials import latest
 from perfproof.model.base.errors import EXIT_INCONCLUSIVE, EXIT_PASS, EXIT_REGRESSED, EXIT_UNTESTABLE
+from perfproof.model.base.first_words import first_words
 from perfproof.model.records.record import Record
 from perfproof.model.scenarios.metrics import ACCURACY, ANSWERS, base_name
 from perfproof.model.verdicts.gate_decision import ALSO_WORSE, Blame, Decision, Effect, Ruling
@@ -230,7 +231,7 @@ def _untestable(reason: str, policy: Policy, failure: Failure | None) -> _Conseq
     """A change that fails where its base runs fails the gate, whatever the policy says about untestable metrics."""
     if failure is None:
         return _then(policy.untestable, EXIT_UNTESTABLE, reason)
-    first = failure.reason.strip().partition("\n")[0] or "no reason was given"
+    first = first_words(failure.reason) or "no reason was given"
     if failure.blame == "base":
         return _then(policy.untestable, EXIT_UNTESTABLE, f"the base itself fails, so the change can't be judged: {first}")
     if not failure.blame:

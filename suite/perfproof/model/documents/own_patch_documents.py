@@ -32,6 +32,9 @@ class OwnPatchDoc(Growing):
     @model_validator(mode="before")
     @classmethod
     def _a_file_registers(cls, data: Any) -> Any:
+        if isinstance(data, dict) and "path" not in data:
+            others = ", ".join(map(str, data.keys() - {"entry", "sha256"}))
+            raise ValueError(f"a patch by path has a key path, {{path: ../mine/fast.py}}{f', not {others}' if others else ''}")
         if not isinstance(data, dict) or "entry" in data or not isinstance(data.get("path"), str):
             return data
         if not data["path"].endswith(".py"):

@@ -301,7 +301,7 @@ EXPECTED = {
 def fault_text(detail: ErrorDetails) -> str:
     """One pydantic fault as `path: what was expected, what was got`."""
     steps = [step for place, step in enumerate(detail["loc"]) if not _is_union_step(place, detail["loc"])]
-    where = ".".join(str(step) for step in steps if step != KEY)
+    where = _OWN_PATCH.sub(r"\1.patches", ".".join(str(step) for step in steps if step != KEY))
     kind, given = detail["type"], detail["input"]
     context = detail.get("ctx", {})
     if kind == "missing":
@@ -324,6 +324,8 @@ def fault_text(detail: ErrorDetails) -> str:
     return f"{where}: {message}" if where else message
 
 
+_OWN_PATCH = re.compile(r"^(arms\.[^.]+)\.own_patches\.[^.]+")
+"""Where a definition has a patch by path, which a file names among the others."""
 KEY = "[key]"
 """pydantic adds this after a key of a mapping if the key itself is wrong."""
 

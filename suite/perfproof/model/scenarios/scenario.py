@@ -163,6 +163,16 @@ def digest_of(definition: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(counted, sort_keys=True).encode()).hexdigest()[:12]
 
 
+def without_names(definition: Mapping[str, Any]) -> dict[str, Any]:
+    """A definition without the names of folders of files whose content it has a hash of: what lies in them is the question."""
+    arms = {name: _by_content(arm) for name, arm in definition["arms"].items()}
+    return {**definition, "workload": _by_content(definition["workload"]), "arms": arms}
+
+
+def _by_content(part: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in part.items() if key != "files" or not part.get("files_sha256")}
+
+
 def _counted(build: dict[str, Any]) -> dict[str, Any]:
     """What identifies a build in a definition: for files and for git the hash of what they say, where there is one."""
     named = ["constraints"] if build.get("constraints_sha256") else []

@@ -53,6 +53,11 @@ class Workload:
         return ()
 
     @property
+    def counted(self) -> bool:
+        """Whether its trials also count what the host does, which no busy machine changes."""
+        return bool(self.observed_as)
+
+    @property
     def sizes(self) -> int:
         """The number of sizes in one trial; a sweep has more than one."""
         return 1

@@ -19,7 +19,8 @@ from perfproof.model.verdicts.judged import Judged, Outcome
 from perfproof.report.base import formatting, units
 from perfproof.report.base.page_model import Page, ScenarioView
 from perfproof.report.formats import gate_view
-from perfproof.report.text import sentences, table_headers
+from perfproof.report.text import behind_counts, sentences, table_headers
+from perfproof.report.text.exact_first import UNTESTED, exact_first
 
 COLOURS: dict[Outcome | None, str] = {
     Outcome.REGRESSED: "bold red",
@@ -108,6 +109,8 @@ def _scenario(scenario: ScenarioView, width: int) -> Iterable[RenderableType]:
         yield Padding(_table(scenario.rows, width), (0, 0, 0, 2), expand=False)
     yield from _bullets((line for view in scenario.growths for line in formatting.growth(view)), "growth", "")
     yield from _bullets(sentences.on_answers(scenario.rows), "answers", "")
+    yield from _bullets(behind_counts.counted(scenario.rows), "counted", "")
+    yield from _bullets(behind_counts.loaded(scenario), "loaded", "")
     yield from _bullets(scenario.provisos, "caveat", "")
     yield from _bullets(scenario.unjudged, "not judged or not counted", "yellow")
     yield from _bullets(scenario.warnings, "warning", "")
@@ -146,27 +149,37 @@ def _table(rows: Sequence[Judged], width: int) -> RenderableType:
     """The verdict table; several candidates have their names on lines above their rows."""
     candidates = list(dict.fromkeys(row.candidate for row in rows))
     ordered = sorted(rows, key=lambda row: candidates.index(row.candidate))
-    columns = _columns(ordered, width)
-    parts: list[RenderableType] = [_grid(columns, [], head=True)]
+    names, columns = _columns(ordered, width)
+    beside = [names] if names.width + sum(_APART + column.width for column in columns) <= width - 2 else []
+    parts: list[RenderableType] = [_grid([*beside, *columns], [], head=True)]
     for candidate in candidates:
         if len(candidates) > 1:
             parts.append(Text(candidate, style="bold"))
-        parts.append(_grid(columns, [(place, row) for place, row in enumerate(ordered) if row.candidate == candidate], head=False))
+        own = [(place, row) for place, row in enumerate(ordered) if row.candidate == candidate]
+        parts += [_grid([names, *columns], own, head=False)] if beside else _under_names(names, columns, own)
     return Group(*parts)
+
+
+def _under_names(names: Column, columns: Sequence[Column], rows: Sequence[tuple[int, Judged]]) -> Iterable[RenderableType]:
+    """Rows for which the width has no room beside their names: each name on a line of its own."""
+    for place, row in rows:
+        yield Text(names.cells[place].plain, style="" if row.verdict else "dim")
+        yield _grid(columns, [(place, row)], head=False)
 
 
 def _grid(columns: Sequence[Column], rows: Sequence[tuple[int, Judged]], *, head: bool) -> Table:
     """Some rows of the table with their places in it, in columns as wide as the whole table needs; or its header."""
     grid = Table(box=None, padding=(0, _APART, 0, 0), header_style="dim", collapse_padding=True, pad_edge=False, show_header=head)
-    for number, column in enumerate(columns):
-        grid.add_column(column.head, justify=column.justify, width=column.width, no_wrap=number > 0, overflow="fold")
+    for column in columns:
+        grid.add_column(column.head, justify=column.justify, width=column.width, overflow="fold")
     for place, row in rows:
         grid.add_row(*(column.cells[place] for column in columns), style="" if row.verdict else "dim")
     return grid
 
 
-def _columns(rows: Sequence[Judged], width: int) -> list[Column]:
-    """The columns that leave room for the metrics' names. Names are broken within words only where no further column can go."""
+def _columns(rows: Sequence[Judged], width: int) -> tuple[Column, list[Column]]:
+    """The column of the metrics' names, and those behind it that leave room for it. Where none does, the names are not folded: they do not
+    fit beside the others."""
     head = table_headers.metric(rows)
     metrics = [f"{'↓' if row.better == 'lower' else '↑'} {table_headers.named(row, head)}" for row in rows]
     longest = max(_LEAST, 2 + max(cell_len(word) for metric in metrics for word in metric.split()))
@@ -174,8 +187,8 @@ def _columns(rows: Sequence[Judged], width: int) -> list[Column]:
         columns = _behind(rows, form)
         room = width - 2 - sum(_APART + column.width for column in columns)
         if room >= longest:
-            break
-    return [_metrics(head, metrics, max(_LEAST, room)), *columns]
+            return _metrics(head, metrics, room), columns
+    return Column(head=head, cells=tuple(map(Text, metrics)), justify="left"), columns
 
 
 def _metrics(head: str, metrics: Sequence[str], room: int) -> Column:
@@ -216,7 +229,8 @@ def _change(row: Judged, wide: bool) -> Text:
 
 
 def _outcome(scenario: ScenarioView) -> Text:
-    return _word(scenario.outcome, scenario.suggests, formatting.count_word(scenario.rows, scenario.outcome))
+    word = formatting.count_word(scenario.rows, scenario.outcome) or (UNTESTED if exact_first(scenario) else "")
+    return _word(scenario.outcome, scenario.suggests, word)
 
 
 def _word(outcome: Outcome | None, suggests: bool = False, word: str = "") -> Text:

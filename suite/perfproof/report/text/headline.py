@@ -10,6 +10,7 @@ from perfproof.model.verdicts.judged import OUTCOMES, Outcome
 from perfproof.model.workloads.kind import Scope
 from perfproof.report.base import formatting
 from perfproof.report.base.page_model import ScenarioView
+from perfproof.report.text.exact_first import exact_first
 
 ITSELF = " against itself"
 """The words after the name of an A/A: it judges the machine, not a change."""
@@ -38,6 +39,8 @@ LOSES = {Outcome.IMPROVED: ("loses by it", "lose by it"), Outcome.REGRESSED: ("g
 def headline(scenarios: Sequence[ScenarioView]) -> str:
     """The page's first line: outcomes by what was measured, the worst first.
 
+    Exact counts come before times that could not be tested.
+
     "1 microbenchmark regressed and 2 improved; 1 end-to-end scenario likely improved; a released change taken out: 2 microbenchmarks lose
     by it, and 1 end-to-end scenario is equivalent".
     """
@@ -45,11 +48,15 @@ def headline(scenarios: Sequence[ScenarioView]) -> str:
         return "There are no records to judge"
     if len(scenarios) == 1:
         one = scenarios[0]
+        if exact := exact_first(one):
+            return f"{one.name}{_apart(one)}: {exact}{also(scenarios)}"
         return f"{one.name}{ITSELF if one.itself else ''} {_is(_result(one), 1)}{_apart(one)}{also(scenarios)}"
     clauses = _grouped([each for each in scenarios if not each.unpatched])
     for words, altered in ((UNPATCHED, False), (TAKEN_OUT, True)):
         apart = ", and ".join(_grouped([each for each in scenarios if each.unpatched and bool(each.altered) is altered]))
         clauses += [f"{words}: {apart}"] if apart else []
+    if all(each.outcome != Outcome.REGRESSED for each in scenarios):
+        clauses = [f"{each.name}: {exact}" for each in scenarios if (exact := exact_first(each))][:1] + clauses
     return f"{'; '.join(clauses)}{also(scenarios)}"
 
 

@@ -16,6 +16,7 @@ from perfproof.report.base import formatting, units
 from perfproof.report.base.lead_model import Lead, LeadLine, LeadRow
 from perfproof.report.base.page_model import Page, ScenarioView
 from perfproof.report.text import answer_text, lead_rows
+from perfproof.report.text.exact_first import exact_first
 from perfproof.report.text.headline import MICRO, nouns
 from perfproof.report.text.lead_rows import Chosen, contradiction, lead_row
 from perfproof.report.text.next_step import next_step
@@ -58,7 +59,9 @@ def _result(page: Page, chosen: Sequence[Chosen]) -> str:
         )
     if speed:
         alike = [pair for pair in speed[1:] if pair[0].unpatched == speed[0][0].unpatched]
-        parts.append(_told(*speed[0]) + _others(alike) + _beside([pair for pair in speed[1:] if pair not in alike]))
+        parts.append(
+            (exact_first(speed[0][0]) or _told(*speed[0])) + _others(alike) + _beside([pair for pair in speed[1:] if pair not in alike])
+        )
     return "; ".join(parts) or page.headline
 
 

@@ -7,6 +7,7 @@ in the folder and are judged separately: a run on this machine begins its own gr
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -19,7 +20,7 @@ from perfproof.model.base.errors import BadInput
 from perfproof.model.records import definition_diff
 from perfproof.model.records.record import Record
 from perfproof.model.scenarios.plan import Block, Plan
-from perfproof.model.scenarios.scenario import Scenario
+from perfproof.model.scenarios.scenario import Scenario, without_names
 from perfproof.model.verdicts.noise_floor import Floor
 from perfproof.run.host import environment
 
@@ -71,6 +72,17 @@ def open_blocks(plan: Plan, kept: Mapping[str, Sequence[Record]], floors: Sequen
         if scenario_records and enough(judge_scenario(name, scenario_records, final=False, floors=floors))
     }
     return (b for b in plan.blocks if b.scenario.name not in done and missing(b, kept[b.scenario.name]))
+
+
+def as_asked_before(scenario: Scenario, results: Path) -> Scenario:
+    """The scenario, its files called what the records of the results folder call the same files: identity is content, not a folder's
+    name."""
+    if not store.records_file(results, scenario.name).is_file():
+        return scenario
+    own = without_names(scenario.definition)
+    known = (record.definition for record in store.records_in(results) if record.scenario == scenario.name)
+    before = next((each for each in known if without_names(each) == own), None)
+    return scenario if before is None else dataclasses.replace(scenario, definition={**before, "question": scenario.question})
 
 
 def already(plan: Plan, results: Path) -> tuple[tuple[Record, ...], tuple[str, ...]]:

@@ -1,7 +1,7 @@
 """The start of a run: alone on a quiet machine, or not at all.
 
 If another run holds the machine, or the machine is busy, this run waits. It never measures beside another run. On a busy machine the quick
-profile runs, and other profiles with --anyway, with a warning.
+profile runs, and other profiles with --anyway, with a warning. Counts need no quiet machine: the executor may run for them all the same.
 """
 
 from __future__ import annotations
@@ -21,6 +21,10 @@ PAUSE = 4.0
 """Seconds between two looks; a look takes a second."""
 
 Say = Callable[[str], None]
+
+
+class MachineBusy(CannotRun):
+    """The machine is too busy for times."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +56,7 @@ def settle(
     sleep: Callable[[float], None] = time.sleep,
     clock: Callable[[], float] = time.monotonic,
 ) -> None:
-    """Waits up to `wait` seconds for a quiet machine. Then `quick` continues with a warning; `standard` and `thorough` raise `CannotRun`,
+    """Waits up to `wait` seconds for a quiet machine. Then `quick` continues with a warning; `standard` and `thorough` raise `MachineBusy`,
     because a long measurement does not start on a busy machine. With `anyway` every profile continues at once, with the warning.
 
     `look` gives the share of CPU time that other programs take now.
@@ -68,7 +72,7 @@ def settle(
     if not why:
         return
     if profile != "quick" and not anyway:
-        raise CannotRun(
+        raise MachineBusy(
             f"{why}: a {profile} run does not start on it; end what runs there, wait longer with --wait MINUTES, "
             "use the quick profile, or start anyway with --anyway"
         )

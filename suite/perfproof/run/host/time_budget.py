@@ -23,6 +23,10 @@ AGAIN = 30.0
 """Seconds until it goes off again, in case Python dropped the exception (for example in a finaliser); by then programs have ended."""
 
 
+WAITING = 5
+"""Waiting for the machine may take one of so many parts of a budget."""
+
+
 class Spent(BaseException):
     """The time budget is over. It is not an `Exception`, so that no handler continues by mistake."""
 
@@ -58,6 +62,11 @@ def enough_to_begin(minutes: float | None, seconds: float | None) -> Iterator[No
             yield
     except Spent as spent:
         raise NothingMeasured(nothing_measured(minutes or 0.0)) from spent
+
+
+def waiting(wanted: float, left: float | None) -> float:
+    """The seconds that a command may wait for the machine, of those that are `wanted`; `left` are those of its budget, None without one."""
+    return wanted if left is None else min(wanted, left / WAITING)
 
 
 def counted_down(minutes: float | None, clock: Callable[[], float] = time.monotonic) -> Callable[[], float | None]:

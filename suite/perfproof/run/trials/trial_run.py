@@ -122,16 +122,16 @@ def start_trial(block: Block, arm: Arm, build: ReadyBuild) -> TrialRun:
     )
 
 
-def looks(running: Running, tell: Callable[[str], None], doing: str, longest: float = LONGEST) -> Iterator[None]:
+def looks(running: Running, tell: Callable[[str], None], doing: str, longest: float = LONGEST, remedy: str = "") -> Iterator[None]:
     """Yields at every look until the process has ended; now and then `tell` gets the message that it is still `doing`.
 
-    Raises `CannotRun` for a process that takes longer than `longest` seconds.
+    Raises `CannotRun` for a process that takes longer than `longest` seconds, with the remedy.
     """
     tell_at = 10.0
     while running.wait(min(EVERY, FIRST + running.seconds / 4)) is None:
         yield
         if running.seconds > longest:
-            raise CannotRun(f"{doing}, and had not ended after {longest:.0f} s")
+            raise CannotRun(f"{doing}, and had not ended after {longest:.0f} s{f': {remedy}' if remedy else ''}")
         if running.seconds >= tell_at:
             tell(f"{doing}, {running.seconds:.0f} s so far")
             tell_at = running.seconds + max(10.0, running.seconds / 4)

@@ -81,7 +81,11 @@ def test_a_script_with_a_helper_is_measured_and_attested(toy_build: ReadyBuild, 
             "had not ended after 2 s",
         ),
         ("import vllm\nprint('latency: 1 ms')\nraise SystemExit(3)", "failed", "exited with code 3"),
-        ("import vllm, time\nprint('latency: 1 ms', flush=True)\ntime.sleep(60)", "failed", "had not ended after 2 s"),
+        (
+            "import vllm, time\nprint('latency: 1 ms', flush=True)\ntime.sleep(60)",
+            "failed",
+            "after 2 s: if that is no fault of it, allow more seconds",
+        ),
         ("import vllm\nprint('latency: 1 ms')\nprint('latency: 2 ms')", "failed", "2 different numbers"),
     ],
 )

@@ -65,7 +65,7 @@ def test_a_number_is_read_in_base_units(output: str, unit: str, value: float) ->
     [
         ("", "is not in what the command printed:\n(nothing)"),
         ("time: 3", "is not in what the command printed:\ntime: 3"),
-        ("latency: 1\nlatency: 2", "2 different numbers (0.001, 0.002)"),
+        ("latency: 1\nlatency: 2", "2 different numbers (1 ms, 2 ms)"),
         ("latency: 1.2.3", "expected a number"),
     ],
 )

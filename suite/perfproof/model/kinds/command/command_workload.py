@@ -62,6 +62,10 @@ class CommandWorkload(Workload):
     def loads(self) -> Model | None:
         return self.model
 
+    @property
+    def counted(self) -> bool:
+        return self.count_python
+
     def with_files_pinned(self, pin: Callable[[CommitFiles], CommitFiles]) -> CommandWorkload:
         files = self.files
         return dataclasses.replace(self, files=pin(files)) if isinstance(files, CommitFiles) and not files.sha256 else self

@@ -44,6 +44,8 @@ NEVER_IMPORTED = (
 )
 
 
+LONGER = "if that is no fault of it, allow more seconds (--timeout of perfproof ab, workload.timeout of a scenario)"
+"""What to do about a command that does not end in time."""
 BESIDE = "PERFPROOF_BESIDE"
 """The folder of packages that goes to the end of `sys.path`."""
 
@@ -127,7 +129,7 @@ class CommandRunner(ProcessRunner[CommandWorkload]):
         self._here, began = folder, _cpu_seconds()
         counter = OfChildren()
         with self._start(trial, words, self._variables(build, trial.arm, attests), self.workload.run) as running:
-            for _ in looks(running, self.say, doing, self.workload.timeout):
+            for _ in looks(running, self.say, doing, self.workload.timeout, LONGER):
                 sampler.look()
                 peak = max(peak, resident(running.processes()))
         instructions, used = counter.stop(), _cpu_seconds() - began
@@ -172,7 +174,7 @@ class CommandRunner(ProcessRunner[CommandWorkload]):
         variables = {**self._variables(build, arm, self._folder("attest")), "PERFPROOF_COUNT": str(file)}
         doing = f"arm {arm.name}: the command is counted"
         with start(words, environment=variables, log=next_log(self._logs, f"{arm.name}-counted"), folder=folder, grace=5.0) as running:
-            for _ in looks(running, self.say, doing, self.workload.timeout):
+            for _ in looks(running, self.say, doing, self.workload.timeout, LONGER):
                 pass
         if running.poll() not in self.workload.exit_codes:
             raise CannotRun(f"a run with the counter {ending(running, '')}")

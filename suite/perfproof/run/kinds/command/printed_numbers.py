@@ -37,13 +37,13 @@ class NotThere(CannotRun):
 
 def read(name: str, printed: Printed, output: str, folder: Path) -> float:
     """The number called `name`, in base units (seconds, bytes, or as it stands). Raises `NotThere` with the end of the output."""
-    found = list(dict.fromkeys(_found(name, printed, output, folder)))
+    found = dict(_found(name, printed, output, folder))
     if not found:
         raise NotThere(f"{name}: {_where(printed)} is not in what the command printed:\n{_end(output)}")
     if len(found) > 1:
-        numbers = ", ".join(f"{value:g}" for value in found[:4])
+        numbers = ", ".join(list(found.values())[:4])
         raise NotThere(f"{name}: {_where(printed)} has {len(found)} different numbers ({numbers}): name one of them more closely")
-    return found[0]
+    return next(iter(found))
 
 
 def whole(name: str, printed: Printed, output: str, folder: Path) -> int:
@@ -57,13 +57,14 @@ def whole(name: str, printed: Printed, output: str, folder: Path) -> int:
     return int(value)
 
 
-def _found(name: str, printed: Printed, output: str, folder: Path) -> Iterator[float]:
-    """Every number that stands in its place, in base units."""
+def _found(name: str, printed: Printed, output: str, folder: Path) -> Iterator[tuple[float, str]]:
+    """Every number that stands in its place, in base units and as it was printed."""
     if printed.json_file:
-        yield in_base(name, _of_json(name, printed, output, folder), printed.unit)
+        value = _of_json(name, printed, output, folder)
+        yield in_base(name, value, printed.unit), f"{value:g}"
     elif printed.column:
         for cell in column(output, printed.column, printed.row):
-            yield in_base(name, number(name, cell), printed.unit)
+            yield in_base(name, number(name, cell), printed.unit), cell
     else:
         for match in re.finditer(printed.pattern, output, re.MULTILINE):
             groups = match.re.groupindex
@@ -72,7 +73,8 @@ def _found(name: str, printed: Printed, output: str, folder: Path) -> Iterator[f
                 said = match[UNIT] if UNIT in groups and match[UNIT] else printed.unit
                 if UNIT not in groups:
                     _same_behind(name, output[match.end(place) :], printed.unit)
-                yield in_base(name, number(name, match[place]), _like(name, said, printed.unit))
+                shown = f"{match[place].strip()} {said}".removesuffix(" 1")
+                yield in_base(name, number(name, match[place]), _like(name, said, printed.unit)), shown
 
 
 def number(name: str, text: str) -> float:
