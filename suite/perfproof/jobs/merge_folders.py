@@ -22,6 +22,7 @@ from perfproof.analysis.trials.spread_blocks import host_of
 from perfproof.executor import held
 from perfproof.model.base import regular_files
 from perfproof.model.base.errors import BadInput
+from perfproof.model.base.name_lists import few
 from perfproof.model.documents.decode import scenario_of
 from perfproof.model.records import definition_diff, kept_counts
 from perfproof.model.records.record import Record
@@ -215,15 +216,15 @@ def _sorted(lines: Iterable[tuple[_Key, bytes]]) -> Iterator[tuple[_Key, bytes]]
 def _nothing_yet(empty: Sequence[Path]) -> Iterator[str]:
     """A sentence on the folders that hold no records: their jobs never began, or were lost."""
     if empty:
-        yield f"{number_format.count(len(empty), 'folder')} without a record: {_few([str(folder) for folder in empty])}"
+        yield f"{number_format.count(len(empty), 'folder')} without a record: {few([str(folder) for folder in empty], SHOWN)}"
 
 
 def _missing(joined: _Joined) -> Iterator[str]:
     """A sentence on each scenario of which blocks of one plan are missing: never measured, broken off, or invalid."""
     for name, scenario in joined.scenarios.items():
         if joined.first[name][0].spread and (blocks := _missing_blocks(scenario, joined.blocks.get(name, {}))):
-            few = _few([str(block) for block in blocks])
-            yield f"{name}: of {scenario.most_blocks} blocks {len(blocks)} are missing or not whole: {few}"
+            named = few([str(block) for block in blocks], SHOWN)
+            yield f"{name}: of {scenario.most_blocks} blocks {len(blocks)} are missing or not whole: {named}"
 
 
 def _missing_blocks(scenario: Scenario, seen: Mapping[tuple[str, int], set[str]]) -> list[int]:
@@ -231,7 +232,3 @@ def _missing_blocks(scenario: Scenario, seen: Mapping[tuple[str, int], set[str]]
     arms = {arm.name for arm in scenario.arms}
     whole = {block for (_, block), own in seen.items() if own >= arms or (scenario.again and block > 1 and own >= {scenario.baseline.name})}
     return [block for block in range(1, scenario.most_blocks + 1) if block not in whole]
-
-
-def _few(names: Sequence[str]) -> str:
-    return ", ".join(names[:SHOWN]) + (f" and {len(names) - SHOWN} more" if len(names) > SHOWN else "")

@@ -100,8 +100,7 @@ def _packages(factor: PackagesFactor, good: str) -> str:
 def _table(found: Blame) -> Iterator[str]:
     if found.metric.startswith("python_instructions") and found.shares:
         parts = [f"{line(one.function.partition(':')[2] or one.function)} {one.change:+,} ({_percent(one.share)})" for one in found.shares]
-        more = f" and {len(parts) - SHOWN} more" if len(parts) > SHOWN else ""
-        yield f"by function: {', '.join(parts[:SHOWN])}{more}"
+        yield f"by function: {few(parts, SHOWN)}"
 
 
 def document(found: Blame) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from pathlib import Path
 from perfproof.changes import selection_rules
 from perfproof.changes.blame.pieces import FilePieces, Piece, differing, mixed, pair
 from perfproof.changes.blame.search import Side, Units
+from perfproof.model.base.name_lists import few
 
 Texts = Mapping[str, str | None]
 """Files by their paths: their texts, None for one that is not there."""
@@ -442,4 +443,4 @@ def _absolute(node: ast.ImportFrom, path: str) -> str:
 def summary(units: Iterable[str]) -> str:
     """Units in a few words: `Class.method of vllm/a.py`, the first three of them."""
     named = [unit.partition(PIECE)[2] or unit for unit in sorted(units)]
-    return ", ".join(named[:3]) + (f" and {len(named) - 3} more" if len(named) > 3 else "")
+    return few(named, 3)

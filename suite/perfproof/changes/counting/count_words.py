@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from perfproof.analysis.counts.count_comparison import WORDS, Changed, Compared, Comparisons, CountVerdict
+from perfproof.model.base.name_lists import few
 from perfproof.model.base.unit_prefix import places
 from perfproof.model.records.counts import METRICS, Lines, Metric, outermost, short_name
 
@@ -136,10 +137,9 @@ def line_of(one: Compared, lines: Lines, top: int) -> str:
     if one.verdict == "untestable":
         return f"{one.feature}, {one.requests} requests: {one.reason}"
     numbers = f"{one.baseline:,} to {one.candidate:,} {METRICS[one.metric][0]}{_each(one)} ({percent(one.change)})"
-    behind = ", ".join(_behind(changed, lines) for changed in one.changed[:top])
-    more = f" and {len(one.changed) - top} more" if len(one.changed) > top else ""
+    behind = few([_behind(changed, lines) for changed in one.changed], top)
     makers = ", ".join(_behind(one, lines) for one in one.makers[:top])
-    return f"{where}: {numbers}" + (f": {behind}{more}" if behind else "") + (f", made by {makers}" if makers else "")
+    return f"{where}: {numbers}" + (f": {behind}" if behind else "") + (f", made by {makers}" if makers else "")
 
 
 def _each(one: Compared) -> str:

@@ -9,6 +9,7 @@ from importlib.metadata import entry_points
 from importlib.resources import files
 from typing import Any
 
+from perfproof.model.base.name_lists import few
 from perfproof.model.base.untrusted import line
 from perfproof.model.records.record import Record
 from perfproof.report.base.page_model import ArmView
@@ -65,8 +66,7 @@ def _files(arm: ArmView, records: Sequence[Record]) -> str:
         overlay = record.environment.get("overlay")
         if line(record.arm, NAME) == arm.name and isinstance(overlay, Mapping) and isinstance(overlay.get("files"), list | tuple):
             named = [line(str(each), NAME) for each in overlay["files"]]
-            more = f" and {len(named) - MOST_FILES} more" if len(named) > MOST_FILES else ""
-            return f"changes {', '.join(named[:MOST_FILES])}{more}" if named else ""
+            return f"changes {few(named, MOST_FILES)}" if named else ""
     return ""
 
 
