@@ -83,7 +83,8 @@ def faults(case: Any) -> list[str]:
         return [f"wrong: refused with {refused}"]
     left = rows(found)
     problems = list(_unpaired(wanted, left, found))
-    problems += [f"invented: {row}" for row in left if not any(word in row[0] for word in case.get("also", []))]
+    also = [word.casefold() for word in case.get("also", [])]
+    problems += [f"invented: {row}" for row in left if not any(word in row[0].casefold() for word in also)]
     problems += [
         f"lost: {word} is not named as left out in {found.left_out}" for word in case.get("left_out", []) if not _named(word, found)
     ]

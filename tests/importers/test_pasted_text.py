@@ -110,7 +110,7 @@ COMPARED = """
         ("| throughput | 2447 | 2553 |", ("first", "second"), {"throughput": (2447.0, 2553.0)}),
         ("| throughput | 2447 | 2553 | -4.3% | 1.04x |", ("first", "second"), {"throughput": (2447.0, 2553.0)}),
         (COMPARED, ("before", "after"), {"tok/s": (2447.0, 2553.0), "latency (us)": (12.3, 9.8)}),
-        ("| TTFT (ms) | this PR | main |\n|---|---|---|\n| mean | 11 | 12 |", ("main", "this PR"), {"mean (ms)": (12.0, 11.0)}),
+        ("| TTFT (ms) | this PR | main |\n|---|---|---|\n| mean | 11 | 12 |", ("main", "this PR"), {"TTFT (ms), mean": (12.0, 11.0)}),
         (
             "| build | TTFT | tok/s |\n|---|---|---|\n| main | 12 | 9 |\n| PR | 11 | 8 |",
             ("main", "PR"),

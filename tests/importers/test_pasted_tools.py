@@ -174,3 +174,48 @@ def test_any_text_behind_the_marks_of_a_tool_is_read_or_refused(text: str) -> No
         "```diff\n-",
     ):
         pasted_text.parse(head + text)
+
+
+TAKEN_AWAY = [
+    "With the patch unapplied, TPOT went from 14 ms to 9 ms.",
+    "TPOT went from 14 ms to 9 ms with the patch unapplied.",
+    "With this PR off, TPOT went from 14 ms to 9 ms.",
+    "With the change backed out TPOT dropped from 14 ms to 9 ms.",
+    "After undoing the patch, TPOT fell from 14 ms to 9 ms.",
+    "Once the fix was removed, TPOT went from 14 ms to 9 ms.",
+    "Taking out this change cut TPOT from 14 ms to 9 ms.",
+    "TPOT went from 14 ms to 9 ms after reverting the patch.",
+    "After reverting this PR TPOT went from 14 ms to 9 ms.",
+    "TPOT went from 14 ms to 9 ms with this PR off.",
+    "TPOT went from 14 ms to 9 ms with the patch disabled.",
+    "TPOT went from 14 ms to 9 ms with the change removed.",
+    "TPOT went from 14 ms to 9 ms by dropping the patch.",
+    "TPOT went from 14 ms to 9 ms with this PR backed out.",
+    "TPOT went from 14 ms to 9 ms with the patch reversed.",
+    "TPOT went from 14 ms to 9 ms once the new kernel was gone.",
+    "TPOT went from 14 ms to 9 ms with the new kernel skipped.",
+    "TPOT went from 14 ms to 9 ms with the patch bypassed.",
+    "TPOT went from 14 ms to 9 ms with no patch.",
+    "TPOT went from 14 ms to 9 ms without the patch.",
+    "TPOT went from 14 ms to 9 ms with the patch not applied.",
+    "TPOT went from 14 ms to 9 ms with the new kernel turned off.",
+    "TPOT went from 14 ms to 9 ms with the patch missing.",
+    "TPOT went from 14 ms to 9 ms with the PR stripped out.",
+    "TPOT went from 14 ms to 9 ms with the patch undone.",
+    "TPOT went from 14 ms to 9 ms with the new path excluded.",
+    "TPOT went from 14 ms to 9 ms after the rollback of this PR.",
+]
+"""Sentences in which a change was taken away: 14 ms are its, and 9 ms are of what was before it."""
+
+
+@pytest.mark.parametrize("sentence", TAKEN_AWAY)
+def test_a_change_that_was_taken_away_is_never_turned_round(sentence: str) -> None:
+    """Its number is the later one, or nothing is read."""
+    found = pasted_text.parse(sentence)
+    assert [(pair.before, pair.after) for pair in found.pairs] in ([], [(9.0, 14.0)])
+
+
+def test_a_change_that_was_put_in_is_read() -> None:
+    """The same words without those that take it away."""
+    found = pasted_text.parse("TPOT went from 14 ms to 9 ms with the new kernel.")
+    assert [(pair.before, pair.after) for pair in found.pairs] == [(14.0, 9.0)]

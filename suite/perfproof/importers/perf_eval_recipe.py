@@ -1,6 +1,6 @@
 """Recipes of vLLM's performance dashboard, `workloads/*.yaml`: a server (`vllm:`), loads (`vllm_bench:`), and tasks (`lm_eval:`, `bfcl:`).
 
-A recipe is read strictly: a key that is not known is told as left out, a known one of another shape is refused.
+A recipe is read strictly: a key that is not known is named as left out, a known one of another shape is refused.
 """
 
 from __future__ import annotations
@@ -16,10 +16,13 @@ from perfproof.model.base.errors import BadInput
 from perfproof.model.base.yaml_io import read_mapping, shown
 
 _OF_LOAD = frozenset({"name", "backend", "dataset", "input_len", "output_len", "num_prompts", "max_concurrency", "args"})
-_CARRIED = frozenset({"name", "vllm", "vllm_bench"})
+_CARRIED = frozenset({"name", "vllm", "vllm_bench", "lm_eval"})
 _SILENT = frozenset({"gpu", "num_gpus", "nightly", "bench_only", "timeout_in_minutes"})
 """Keys about where and when a recipe runs, which says nothing of what is measured."""
 _OF_SERVER = frozenset({"model", "serve_args", "env"})
+_OF_TASK = frozenset({"name", "num_fewshot", "model_args"})
+_CONCURRENCY, _TOKENS = "num_concurrent", "max_gen_toks"
+"""The arguments of lm_eval's model that a scenario says too: requests at once, and the most tokens of an answer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +40,16 @@ class Load:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """A task of lm_eval: its examples, requests at once and tokens of an answer at most, None where the recipe leaves them to lm_eval."""
+
+    name: str
+    fewshot: int | None
+    concurrency: int | None
+    tokens: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Recipe:
     """A recipe; `left_out` tells what of it is not in here, a sentence each."""
 
@@ -46,6 +59,7 @@ class Recipe:
     server_arguments: tuple[str, ...]
     environment: Mapping[str, str | int | float | bool]
     loads: tuple[Load, ...]
+    tasks: tuple[Task, ...]
     left_out: tuple[str, ...]
 
 
@@ -76,6 +90,7 @@ def read(path: Path) -> Recipe:
     loads = [
         _load(config, f"vllm_bench.configs[{place}]", faults) for place, config in enumerate(configs if isinstance(configs, list) else [])
     ]
+    tasks, left = _tasks(_mapping(data.get("lm_eval"), "lm_eval", faults), faults)
     if faults:
         raise BadInput(*(f"{path}: {fault}" for fault in faults))
     return Recipe(
@@ -85,7 +100,8 @@ def read(path: Path) -> Recipe:
         server_arguments=tuple(_words(str(arguments), path)),
         environment=environment,
         loads=tuple(load for load in loads if load is not None),
-        left_out=tuple(_left_out(data, server, configs)),
+        tasks=tuple(tasks),
+        left_out=(*_left_out(data, server, configs), *left),
     )
 
 
@@ -127,6 +143,29 @@ def _load(config: Any, where: str, faults: list[str]) -> Load | None:
     )
 
 
+def _tasks(part: Mapping[str, Any], faults: list[str]) -> tuple[list[Task], list[str]]:
+    """The tasks of lm_eval, and what of them a scenario does not have."""
+    listed = part.get("tasks") or []
+    if not isinstance(listed, list) or not all(isinstance(one, dict) and isinstance(one.get("name"), str) for one in listed):
+        faults.append("lm_eval.tasks: expected a list of tasks, each with a name")
+        return [], []
+    common = _mapping(part.get("model_args"), "lm_eval.model_args", faults)
+    left = [f"lm_eval.{key}: is not carried over" for key in sorted(part.keys() - {"tasks", "model_args"})]
+    tasks = []
+    for place, one in enumerate(listed):
+        where = f"lm_eval.tasks[{place}]"
+        of_model = {**common, **_mapping(one.get("model_args"), f"{where}.model_args", faults)}
+        numbers = {"num_fewshot": one.get("num_fewshot"), **{f"model_args.{key}": of_model.get(key) for key in (_CONCURRENCY, _TOKENS)}}
+        bad = [key for key, value in numbers.items() if value is not None and (type(value) is not int or value < (key != "num_fewshot"))]
+        faults += [f"{where}.{key}: expected a number, got {shown(numbers[key])}" for key in bad]
+        others = [*sorted(one.keys() - _OF_TASK), *(f"model_args.{key}" for key in sorted(of_model.keys() - {_CONCURRENCY, _TOKENS}))]
+        left += [f"lm_eval, {one['name']}: {', '.join(others)}: not carried over"] if others else []
+        if not bad:
+            fewshot, concurrency, tokens = numbers.values()
+            tasks.append(Task(name=one["name"], fewshot=fewshot, concurrency=concurrency, tokens=tokens))
+    return tasks, left
+
+
 def _flag(name: Any) -> str:
     return str(name).lstrip("-").replace("_", "-")
 
@@ -142,12 +181,8 @@ def _mapping(value: Any, where: str, faults: list[str]) -> Mapping[str, Any]:
 
 def _left_out(data: Mapping[str, Any], server: Mapping[str, Any], configs: Any) -> Iterator[str]:
     """What a scenario of this recipe does not have."""
-    why = {
-        "lm_eval": "tasks are judged item by item: perfproof accuracy judges two runs of them (docs/accuracy.md)",
-        "bfcl": "its tasks are not carried over",
-    }
-    for key in data.keys() - _CARRIED - _SILENT:
-        yield f"{key}: {why.get(key, 'is not carried over')}"
+    for key in sorted(data.keys() - _CARRIED - _SILENT):
+        yield f"{key}: " + ("its tasks are not carried over" if key == "bfcl" else "is not carried over")
     for key in server.keys() - _OF_SERVER:
         yield f"vllm.{key}: " + ("the two builds take its place" if key in ("image", "startup_timeout") else "is not carried over")
     for config in configs:

@@ -2,11 +2,11 @@
 
 Measurements of one build share its `group`, or without that column its point. Where there are `machine`, `environment` and `metric`
 columns, what differs in them is never mixed; a `host` or `gpu` is a machine, a `benchmark`, `model` or `arm` is a metric of its own. Values
-with a `unit` are told in the first one. Other columns are passed over, and told.
+with a `unit` are shown in the first one. Other columns are passed over, and named.
 
 The order is that of a column of dates, where there is one; else that of the points' names, where they are dates or versions; where most of
 them are, their lines are turned round if those fall. Names that are numbered give the order where the lines stand as text sorts them, or
-newest first; else the lines stand as they are. Which it was is told.
+newest first; else the lines stand as they are. The answer says which it was.
 """
 
 from __future__ import annotations

@@ -84,7 +84,7 @@ def baseline_of(path: Path, rows: Sequence[Row], named: str | None) -> Baseline:
 def read(path: Path, unit: str = "") -> Table:
     """The rows of a table; raises `BadInput` with every faulty line (the first twenty are named).
 
-    Values are told in `unit`, which those without one then have. They must be finite and positive: the verdict is about ratios. A table
+    Values are in `unit`, which those without one then have. They must be finite and positive: the verdict is about ratios. A table
     without values may count errors and requests instead.
     """
     sheet = foreign_tables.read(path, _needed, f"a table needs {', '.join(COLUMNS)} (or {', '.join(RATES)})")

@@ -41,6 +41,18 @@ SHOWN = (
         1,
         {"output_throughput": (1137.5195759984422, "tok/s"), "median_ttft": (8.36935649977022, "ms")},
     ),
+    (
+        "vllm_serve_0.27.0.json",
+        "vllm bench serve",
+        1,
+        {"output_throughput": (923.7657881049078, "tok/s"), "median_ttft": (7.0089579999148555, "ms")},
+    ),
+    (
+        "vllm_serve_0.30.0.json",
+        "vllm bench serve",
+        1,
+        {"output_throughput": (1130.9292422402482, "tok/s"), "median_ttft": (6.577600500122571, "ms")},
+    ),
     ("vllm_serve_lines.json", "vllm bench serve", 2, {"output_throughput": (2139.23, "tok/s")}),
     ("by_hand_vllm_serve_0.6.json", "vllm bench serve", 1, {"request_throughput": (7.843, "req/s"), "p99_itl": (240.5, "ms")}),
     (

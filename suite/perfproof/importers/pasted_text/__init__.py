@@ -1,8 +1,11 @@
 """What people paste into pull requests, read in three steps: items, readings, pairs.
 
-The text is cut into items: headings, tables, blocks of clients, lines with a name and a number, sentences (`text_items`). Each item but
-headings is read into readings (`readings`): a number, its side, its section, what it measures. Readings are paired section by section
-(`pairing`): the names of the sides say which is the baseline, and what they don't say is a guess, which is told.
+The text is cut into items: headings, tables, blocks of clients, lines with numbers, sentences (`text_items`); commands that differ in one
+thing are headings too (`commands`). Each item but headings is read into readings (`readings`): a number, its side, its section, what it
+measures. Headings say side and section of what stands below (`contexts`), columns and rows those of a table (`tables`), and of running
+words each number has the side and the metric beside it (`prose`). Readings are paired section by section (`pairs`): the names of the sides
+say which is the baseline (`baseline_choice`), and what they don't say is a guess, which the answer names. What no reading holds is named
+(`left_over`).
 
 It refuses to guess where a sign may be turned round: workloads, sizes, ratios and claims are no sides, a comma that may be either is asked
 about. What it does not pair is named.
@@ -10,31 +13,43 @@ about. What it does not pair is named.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from perfproof.importers.pasted_text import left_over, refusals, sentences, text_items
-from perfproof.importers.pasted_text.cells import unit_of
+from perfproof.importers.pasted_text import item_readings, left_over, refusals, text_items, text_units
+from perfproof.importers.pasted_text.block_sides import BlockSides
 from perfproof.importers.pasted_text.clients.client_blocks import Block
 from perfproof.importers.pasted_text.clients.client_setup import Setup
 from perfproof.importers.pasted_text.clients.json_values import Structure
-from perfproof.importers.pasted_text.headings import Context, Heading, both, contexts
-from perfproof.importers.pasted_text.lines import side_letters
-from perfproof.importers.pasted_text.lines.text_lines import lines_of, load
-from perfproof.importers.pasted_text.named_values import OF_TWO, Named, arrowed, in_order
-from perfproof.importers.pasted_text.pairs import pairing
+from perfproof.importers.pasted_text.contexts import Context, contexts
+from perfproof.importers.pasted_text.headings import Heading, both
+from perfproof.importers.pasted_text.lines import (
+    asked_keys,
+    build_lines,
+    call_profiles,
+    listed_runs,
+    listed_statistics,
+    load_tools,
+    logged_numbers,
+    spelt_out_sides,
+    timed_calls,
+    timed_expressions,
+)
+from perfproof.importers.pasted_text.lines.text_lines import lines_of, load, with_sides
+from perfproof.importers.pasted_text.named_values import Named
+from perfproof.importers.pasted_text.pairs import label_sides, pairing, side_spellings
 from perfproof.importers.pasted_text.pairs.pair_sections import plain_name
-from perfproof.importers.pasted_text.readings import Found, Paste, Reading, Score, ordinal
-from perfproof.importers.pasted_text.tables import captions, lm_eval_tables, table_readings
+from perfproof.importers.pasted_text.prose import runs_in_sentences, sentences
+from perfproof.importers.pasted_text.prose.paragraphs import Said
+from perfproof.importers.pasted_text.readings import ORDINALS, Found, Paste, Reading
+from perfproof.importers.pasted_text.tables import captions, cell_legends, lm_eval_tables, sides_elsewhere, table_readings
 from perfproof.importers.pasted_text.tables.table_shapes import Table
 from perfproof.importers.pasted_text.text_items import Data, Item, Sentence
 from perfproof.model.base import numerals
 from perfproof.model.base.errors import BadInput
-from perfproof.model.base.quantities import known, scale
+from perfproof.model.base.quantities import scale
 from perfproof.model.records.eval_items import Total
-from perfproof.model.scenarios.metric_directions import better, better_in
 from perfproof.model.scenarios.side_names import role
 
 __all__ = ["parse", "read"]
@@ -54,12 +69,16 @@ def read(path: Path) -> Paste:
 
 def parse(text: str) -> Paste:
     """What a text holds."""
-    lines = side_letters.told(lines_of(text))
+    printed = with_sides(logged_numbers.told(asked_keys.told(load_tools.told(call_profiles.told(build_lines.told(lines_of(text)))))))
+    lines = listed_statistics.told(
+        spelt_out_sides.told(listed_runs.told(runs_in_sentences.told(timed_expressions.told(timed_calls.told(printed)))))
+    )
     paste = _read(text, text_items.items_of(lines))
     if not paste.pairs and not paste.scores:
         return paste
     read = [*((one.digits, one.unit or one.named) for one in paste.readings), *((repr(total.value), "") for total in paste.totals)]
-    over = left_over.unread(lines, read, [*paste.left_out, *paste.faults])
+    names = dict.fromkeys(name for one in paste.readings for name in (*one.context.section, one.label))
+    over = left_over.unread(lines, read, [*paste.left_out, *paste.faults, *names])
     return replace(paste, left_out=tuple(dict.fromkeys([*paste.left_out, *over])))
 
 
@@ -67,19 +86,30 @@ def _read(text: str, items: Sequence[Item]) -> Paste:
     """What the items of a text hold: numbers with their sides, or else what its sentences say."""
     found = _found(items)
     paste = pairing.pair(found)
-    if not paste.pairs and not paste.scores:
-        paste = _of_two_models(items, found) or paste
+    if not _has_names(paste):
+        paste = next((told for told in (_of_two_ways(items), _of_two_models(items, found)) if told), paste)
     words = _words(items)
     said = sentences.read(words)
     unclear = sentences.unread(words, said)
     if paste.pairs or paste.scores:
-        more = pairing.pair(_of_sentences([one for one in said if _is_more(one, paste)]))
+        more = pairing.pair(_of_sentences([one for one in said if _is_more(one, paste)], words))
         beside = [f"a sentence: {one.metric} {one.before:g} to {one.after:g} {one.unit}" for one in said if not _is_more(one, paste)]
         left_out = tuple(dict.fromkeys([*paste.left_out, *beside, *unclear, *more.faults]))
         return replace(paste, pairs=[*paste.pairs, *more.pairs], readings=[*paste.readings, *more.readings], left_out=left_out)
     if not said or paste.faults or paste.scores:
         return replace(paste, reasons=(*paste.reasons, *refusals.unread(text))) if not paste.reasons else paste
-    return replace(pairing.pair(_of_sentences(said)), left_out=tuple(dict.fromkeys([*paste.left_out, *unclear])))
+    return replace(pairing.pair(_of_sentences(said, words)), left_out=tuple(dict.fromkeys([*paste.left_out, *unclear])))
+
+
+def _has_names(paste: Paste) -> bool:
+    """Whether something was paired whose sides have names."""
+    return bool(paste.scores) or any({pair.baseline, pair.candidate} - set(ORDINALS) for pair in paste.pairs)
+
+
+def _of_two_ways(items: Sequence[Item]) -> Paste | None:
+    """The pairs of a text whose headings are two ways to do one thing, "TP4" and "TP2xDP2"; None for any other text."""
+    paste = pairing.pair(_found(items, ways=True))
+    return paste if _has_names(paste) else None
 
 
 def _of_two_models(items: Sequence[Item], found: Found) -> Paste | None:
@@ -102,7 +132,7 @@ def _asked(total: Total, models: Mapping[str, str]) -> Total:
     return replace(total, asked={**total.asked, "model": models.get(total.side, "")})
 
 
-def _is_more(said: sentences.Said, paste: Paste) -> bool:
+def _is_more(said: Said, paste: Paste) -> bool:
     """Whether a sentence says more than the numbers beside it: neither of its own is about one of theirs, and no metric is theirs."""
     own = [value * scale(said.unit)[1] for value in (said.before, said.after)]
     theirs = [
@@ -124,18 +154,22 @@ def _words(items: Sequence[Item]) -> str:
     return "\n".join(text for text in found if text is not None)
 
 
-def _found(items: Sequence[Item], *, apart: bool = True) -> Found:
-    """What all readers find, each item below its headings; models `apart`, or as if they were one."""
+def _found(items: Sequence[Item], *, apart: bool = True, ways: bool = False) -> Found:
+    """What all readers find, each item below its headings; models `apart`, or as if they were one; headings of two `ways` as sides."""
     found = Found()
     models = _models(items, apart=apart)
     data: list[Data] = [item for item in items if not isinstance(item, Setup)]
-    around = iter(contexts([item if isinstance(item, Heading) else not isinstance(item, Sentence) for item in data]))
+    places = contexts([item if isinstance(item, Heading) else not isinstance(item, Sentence) for item in data], ways=ways)
+    below_sides = _below_sides(data, places)
+    around = iter(places)
     by = numerals.convention([each for item in items if isinstance(item, Table) for row in item.rows for each in row])
     said = next((one for item in items if isinstance(item, Sentence | Heading) and (one := both(item.text))), "")
-    sides, caption, remark = _Sides(), "", ""
-    unit = next((one for item in items if isinstance(item, Sentence | Heading) and (one := captions.unit_of_all(item.text))), "")
+    sides, caption, remark = BlockSides(), "", ""
+    order = cell_legends.order_of(map(_whole, items))
+    unit = next((one for item in items if (one := captions.unit_of_all(_whole(item)))), "")
     for place, item in enumerate(data):
         if isinstance(item, Heading):
+            caption = item.said if item.said and captions.captions(item.said) else caption
             continue
         context = next(around)
         if isinstance(item, Sentence):
@@ -146,53 +180,39 @@ def _found(items: Sequence[Item], *, apart: bool = True) -> Found:
         context = replace(context, section=(*context.section, *models[place]), caption=caption, remark=remark)
         caption = caption if isinstance(item, Named) else ""
         if isinstance(item, Block):
-            found.add(_block(item, sides.of_block(context, item), place))
+            found.add(item_readings.of_block(item, sides.of_block(context, item), place))
             found.conditions[place] = dict(item.conditions)
         elif isinstance(item, Structure):
-            found.add(_structure(item, sides, context, place))
+            found.add(item_readings.of_structure(item, sides.of_scores, context, place))
         elif isinstance(item, Named):
-            found.add(_named(item, context, place, said))
+            found.add(item_readings.of_line(item, context, place, said))
         elif lm_eval_tables.is_scores(item):
             context = sides.of_scores(context)
             found.add(lm_eval_tables.read(item, context, context.side, by))
         else:
-            found.add(table_readings.read(item, context, place))
-    below = next((one for item in items if isinstance(item, Sentence) and (one := _metric_in_brackets(item.text))), "")
-    found.readings = [
-        replace(each, label=below, measure=below) if below and each.label == "value" and not each.measure else each
-        for each in found.readings
-    ]
-    found.readings = [_without_its_unit(reading) for reading in found.readings]
+            found.add(table_readings.read(item, context, place, sided=item.number in below_sides, order=order))
+    below = next((told for item in items if (told := text_units.metric_in_brackets(_whole(item)))), None)
+    found.readings = [text_units.measured(reading, *below) if below else reading for reading in found.readings]
+    found.readings = label_sides.adopted(label_sides.told_apart([text_units.without_its_unit(reading) for reading in found.readings]))
+    side_spellings.alike(found)
     found.order = said
-    found.readings = [_in_unit(reading, unit) for reading in found.readings] if unit else found.readings
+    found.words = "\n".join(map(_whole, items))
+    found.readings = [text_units.in_unit(reading, unit) for reading in found.readings] if unit else found.readings
+    found.readings = text_units.as_scores(found.readings, found.words)
     return found
 
 
-def _metric_in_brackets(text: str) -> str:
-    """The metric that a line in brackets says all numbers are, "(mean TTFT over 3 runs)"."""
-    found = re.fullmatch(r"[(\[](.{3,60})[)\]]\.?", text.strip()) or re.match(r"(?:This is|These are) (?:the )?(.{3,80})", text.strip())
-    match = sentences.METRIC.match(found[1]) if found else None
-    return match["label"] if match else ""
+def _below_sides(data: Sequence[Data], places: Sequence[Context]) -> frozenset[int]:
+    """The tables (by line) whose side the heading above them names, as others like them stand below another's."""
+    others = [item for item in data if not isinstance(item, Heading)]
+    return sides_elsewhere.below_headings(
+        [(item, place.side) for item, place in zip(others, places, strict=True) if isinstance(item, Table)]
+    )
 
 
-def _without_its_unit(reading: Reading) -> Reading:
-    """A number below "Before (tok/s)": of the side Before, in that unit."""
-    unit = unit_of(reading.side) if reading.side.endswith((")", "]")) else ""
-    if not unit or not (side := re.sub(r"\s*[(\[][^()\[\]]*[)\]]$", "", reading.side)):
-        return reading
-    return replace(reading, side=side, unit=reading.unit or ("" if reading.named else unit))
-
-
-def _in_unit(reading: Reading, unit: str) -> Reading:
-    """A number without a unit of its own in the one that the text says of all; what can't be in it stays as it is."""
-    if (
-        reading.unit
-        or reading.named
-        or better_in(reading.measure, unit) is None
-        or (better(reading.measure) == "higher" and "/" not in unit)
-    ):
-        return reading
-    return replace(reading, unit=unit)
+def _whole(item: Item) -> str:
+    """The words of a heading or a sentence, "" for anything else."""
+    return (item.said or item.text) if isinstance(item, Heading) else item.text if isinstance(item, Sentence) else ""
 
 
 def _models(items: Sequence[Item], *, apart: bool) -> list[tuple[str, ...]]:
@@ -214,135 +234,11 @@ def _models(items: Sequence[Item], *, apart: bool) -> list[tuple[str, ...]]:
     return found
 
 
-class _Sides:
-    """The sides of blocks and score tables: after a remark, a second one below the same heading is no longer of the side it names."""
-
-    def __init__(self) -> None:
-        self._seen: set[tuple[str, object]] = set()
-        self._remarked = False
-        self._unnamed = 0
-
-    def remark(self) -> None:
-        self._remarked = True
-
-    def of_block(self, context: Context, block: Block) -> Context:
-        if block.side:
-            return replace(context, side=block.side)
-        return self._own(context, "block")
-
-    def of_scores(self, context: Context) -> Context:
-        context = self._own(context, "scores")
-        if context.side:
-            return context
-        self._unnamed += 1
-        return replace(context, side=ordinal(self._unnamed))
-
-    def _own(self, context: Context, kind: str) -> Context:
-        seen = (kind, (context.side, context.section, context.weak, context.run))
-        again = seen in self._seen and self._remarked and not context.run
-        self._seen.add(seen)
-        self._remarked = False
-        return replace(context, side="") if again else context
-
-
-def _block(block: Block, context: Context, place: int) -> Found:
-    """One run of a client."""
-    readings = [
-        Reading(
-            side=side or context.side,
-            context=context,
-            label=name,
-            measure=name.replace(".", " "),
-            digits=digits,
-            named=unit_of(name),
-            run=block.run or context.run,
-            runs=block.runs,
-            place=place,
-            number=block.number,
-            kind="block",
-        )
-        for whole, digits in dict(block.values).items()
-        for side, name in [_inside(whole)]
-    ]
-    return Found(readings=readings, left_out=[f"{name}: {text[:40]}" for name, text in block.unread if unit_of(name)])
-
-
-def _structure(item: Structure, sides: _Sides, context: Context, place: int) -> Found:
-    """The numbers and the scores of an object."""
-    context = replace(context, side=item.side) if item.side else context
-    scored = sides.of_scores(context) if item.scores else context
-    readings = [
-        Reading(
-            side=one.side or context.side,
-            context=context,
-            label=one.name or context.above or "value",
-            measure=one.name.replace(".", " ") or context.above,
-            digits=one.digits,
-            unit=one.unit,
-            named=unit_of(one.name),
-            run=one.run or context.run,
-            place=place,
-            number=item.number,
-            kind="block",
-        )
-        for one in item.numbers
-    ]
-    scores = [Score(total=replace(total, side=total.side or scored.side), context=scored) for total in item.scores]
-    return Found(readings=readings, scores=scores, left_out=list(item.left_out))
-
-
-def _inside(name: str) -> tuple[str, str]:
-    """The side and the name of a number within JSON: "main.ttft" is main's, "p99.9" is of no side."""
-    side, dot, rest = name.partition(".")
-    return (side, rest) if dot and role(side) in ("baseline", "candidate") else ("", name)
-
-
-def _named(item: Named, context: Context, place: int, order_of_all: str) -> Found:
-    """The numbers of one line."""
-    above = context.above
-    own_names = dict.fromkeys(value.name for value in item.values if value.side in OF_TWO)
-    texts = (*own_names, context.caption, context.side, *reversed(context.section), *reversed(context.weak), order_of_all)
-    order = next((sides for text in texts if (sides := in_order(text))), None)
-    ran = {one: "" if order or not context.side else str(at) for at, one in enumerate(OF_TWO, 1)}
-    said = next((sides for text in (context.side, *context.section, *context.weak) if (sides := arrowed(text))), ("before", "after"))
-    named = {**dict(zip(("before", "after"), said, strict=True)), **dict(zip(OF_TWO, order or ("", ""), strict=True))}
-    whose = [value for value in item.values if not order and not context.side and value.side in OF_TWO]
-    readings = [
-        Reading(
-            side=named.get(value.side, value.side) or context.side,
-            context=context,
-            label=value.name or above or "value",
-            measure=value.name or above,
-            digits=value.digits,
-            unit=value.unit or _unit_above(value.name, texts),
-            named=unit_of(value.name) or ("" if value.name else unit_of(above)),
-            run=value.run or ran.get(value.side, "") or context.run,
-            place=place,
-            number=item.number,
-            kind="line",
-        )
-        for value in item.values
-        if value not in whose
-    ]
-    odd = [f"{value.name}: {value.digits} {value.unit}: nothing says whose it is, the first or the second number" for value in whose]
-    return Found(readings=readings, left_out=[*(f"{name}: {text}" for name, text in item.unread), *odd])
-
-
-def _unit_above(name: str, texts: Sequence[str]) -> str:
-    """The one unit of a rate or a time that the words above a line name, "tok/s per client", where its own name is no metric."""
-    if not name or better(name) is not None or unit_of(name):
-        return ""
-    for text in texts:
-        units = {word for word in re.split(r"[\s,;:()\[\]]+", text) if known(word) and ("/" in word or word in ("ms", "us", "µs", "ns"))}
-        if len(units) == 1 and (unit := units.pop()) and better_in(name, unit):
-            return unit
-    return ""
-
-
-def _of_sentences(said: Sequence[sentences.Said]) -> Found:
+def _of_sentences(said: Sequence[Said], words: str) -> Found:
     """Sentences as readings of two sides; where they call these by several names, of before and after."""
     one_way = len({tuple(side.casefold() for side in one.sides) for one in said}) == 1
     return Found(
+        words=words,
         readings=[
             Reading(
                 side=side,
@@ -356,5 +252,5 @@ def _of_sentences(said: Sequence[sentences.Said]) -> Found:
             )
             for place, one in enumerate(said)
             for side, value in zip(one.sides if one_way else ("before", "after"), (one.before, one.after), strict=True)
-        ]
+        ],
     )

@@ -17,10 +17,12 @@ from perfproof.model.scenarios.metric_directions import word_set
 
 Kind = Literal["value", "change", "versus", "claim", "missing", "words"]
 DIGITS = (
-    rf"[-+]?(?:[0-9][0-9.,]{{0,40}}(?:[{numerals.MARKS}][0-9]{{3}}(?![0-9])[0-9.,]{{0,40}}){{0,6}}|\.[0-9]{{1,30}})"
+    rf"[-+]?(?:[0-9][0-9.,]{{0,40}}(?:(?<=[0-9])[{numerals.MARKS}][0-9]{{3}}(?![0-9])[0-9.,]{{0,40}}){{0,6}}|\.[0-9]{{1,30}})"
     r"(?:[eE][-+]?[0-9]{1,3})?"
 )
 UNIT = r"[A-Za-zµμ%][\w/µμ%·]{0,30}"
+RATE = rf"(?:{UNIT})(?:\s?/\s?(?:s|sec|second)\b|\s+per\s+(?:s|sec|second|minute|min|hour)\b)?"
+"""A unit that may be a rate in words: "tokens per second"."""
 _SPREAD = rf"(?:\s*(?:±|\+/-|\+-)\s*(?P<spread>[0-9.,]+)(?:e[-+]?[0-9]+)?\s*(?P<late>{UNIT})?)?"
 _ABOUT = r"(?:[~≈∼]\s?|(?:about|approx\.?|approximately|ca\.|circa|around|roughly|etwa|environ|约|約)\s?)?"
 _VALUE = re.compile(
@@ -45,11 +47,17 @@ _MISSING = word_set(
     "skipped crash crashed"
 ) | {"not set", "not run", "not measured", "not available", "not supported", "out of memory", "cuda oom"}
 _LINK = re.compile(r"!?\[([^\[\]]*)\]\([^()\s]*(?:\s\"[^\"]*\")?\)")
-_MARKS = re.compile(r"[*`]+|~~|(?<!\w)_{1,2}|_{1,2}(?!\w)")
+_MARKS = re.compile(r"[*`]+|~~|(?<!\w)(?P<mark>_{1,2})(?=[^\s_])(?P<inside>[^\n]{0,200}?[^\s_])(?P=mark)(?!\w)|(?<!\w)_{1,2}")
+"""Marks of markdown; an underscore behind a word is one only where another opens it: "aten::copy_" is a name."""
+_PRIVATE = re.compile(r"^[`*\s]*(?P<mark>_{1,2})(?=\w)(?!.*(?P=mark)(?!\w))")
+"""The beginning of a name that has an underscore and none behind it: "_C::rms_norm"."""
 _PICTURES = re.compile("[\u2300-\u23ff\u2600-\u2793\u27b0\u2b05-\u2bff\U0001f000-\U0001faff\ufe0f\u200d]|:[a-z_]{3,30}:")
 _FOOTNOTE = re.compile(r"\s*(?:\[\^[\w-]{1,20}\](?!:)|[†‡§¶])|(?<=[0-9A-Za-z%)])[¹²³⁴⁵⁶⁷⁸⁹⁰]+(?=\s|$)|(?<=[0-9A-Za-z%)])\s?\\?\*+(?=\s*$)")
 """A mark that points to a note below."""
 _BEGINS = re.compile(r"^[~≈<>≤≥+ -]*\.?[0-9]")
+RUNS_BESIDE = re.compile(r"(?<![\w.])[0-9]+(?:\.[0-9]+)?(?:,\s+[0-9]+(?:\.[0-9]+)?){2}(?!\w)")
+"""Three numbers beside each other: runs, of which no part may be read alone."""
+BULLET = re.compile(r"^(?:[-*+•·]|[0-9]{1,2}[.)])\s+(?:\[[ xX]\]\s+)?")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,7 +86,7 @@ def is_digits(text: str) -> bool:
 
 def bare(text: str) -> str:
     """A text without marks of markdown, links and pictures."""
-    plain = _MARKS.sub("", _LINK.sub(r"\1", _FOOTNOTE.sub("", text)))
+    plain = _MARKS.sub(lambda found: found["inside"] or "", _LINK.sub(r"\1", _FOOTNOTE.sub("", text)))
     pictured = _PICTURES.sub(" ", plain)
     return " ".join((pictured if re.search(r"\w", pictured) else plain).split())
 
@@ -86,7 +94,7 @@ def bare(text: str) -> str:
 @lru_cache(maxsize=4096)
 def cell(text: str) -> Cell:
     """What a cell says."""
-    plain = bare(text)
+    plain = f"{found['mark'] if (found := _PRIVATE.match(text)) else ''}{bare(text)}"
     if priced := _PRICE.match(plain):
         plain = f"{priced['value']} {priced['sign']}{plain[priced.end() :]}"
         found = _PRICED.match(plain)
@@ -134,7 +142,7 @@ _AT_END = re.compile(
 )
 _LAST_WORD = re.compile(r"(?:^|[\s_])(?P<unit>[A-Za-zµμ%][A-Za-z0-9/µμ%·]{0,30})$")
 _SNAKE_RATE = re.compile(
-    r"(?i)(?:^|[_\s])(?P<what>(?:tok|toks|token|tokens|req|reqs|requests)(?=_)|[a-z]{2,20}(?=_per_))_(?:per_)?(?:s|sec|second)$"
+    r"(?i)(?:^|[_\s.])(?P<what>(?:tok|toks|token|tokens|req|reqs|requests)(?=_)|[a-z]{2,20}(?=_per_))_(?:per_)?(?:s|sec|second)$"
 )
 
 
@@ -146,14 +154,14 @@ def unit_of(name: str) -> str:
     """The unit that a name ends with, "" where none is surely one: "before (us)", "TTFT, ms", "mean_ttft_ms", but not "arm (B)"."""
     found = _AT_END.search(name)
     unit = (found["unit"] or found["late"]) if found else ""
-    if unit and unit not in ("B", "x") and not (unit == "min" and found and found["late"]) and known(_spelt(unit)):
-        return _spelt(unit)
+    if unit and unit not in ("B", "x") and not (unit == "min" and found and found["late"]) and known(spelt_unit(unit)):
+        return spelt_unit(unit)
     if rate := _SNAKE_RATE.search(name):
         return f"{rate['what']}/s"
     if rate := _SPELT_RATE.search(name):
         return f"{rate['what']}/{rate['time']}"
     last = _LAST_WORD.search(name)
-    word = _spelt(last["unit"]) if last else ""
+    word = spelt_unit(last["unit"]) if last else ""
     spelt = word != "s" or bool(re.search(r"[a-z]_s$", name))
     return word if last and spelt and known(word) and word not in ("B", "min", "time") and not _at_work(name, word) else ""
 
@@ -163,6 +171,6 @@ def _at_work(name: str, unit: str) -> bool:
     return bool(re.search(rf"[0-9]\s*{re.escape(unit)}$", name))
 
 
-def _spelt(unit: str) -> str:
+def spelt_unit(unit: str) -> str:
     """A unit as it is known: "tokens/sec" for "tokens / sec", "tok/s" for "tok per s"."""
     return re.sub(r"\s*/\s*|\s+per\s+", "/", unit.strip())

@@ -11,13 +11,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from perfproof.importers.pasted_text import named_values
-from perfproof.importers.pasted_text.cells import DIGITS, UNIT, bare, is_digits, unit_of
-from perfproof.importers.pasted_text.headings import RUN, SETTING, SETUP, run_of
+from perfproof.importers.pasted_text.cells import BULLET, DIGITS, RUNS_BESIDE, UNIT, bare, is_digits, unit_of
+from perfproof.importers.pasted_text.headings import SETTING, SETUP
 from perfproof.importers.pasted_text.lines.text_lines import Line
-from perfproof.importers.pasted_text.named_values import Named, Value
+from perfproof.importers.pasted_text.named_values import Named, Value, in_order
+from perfproof.importers.pasted_text.nouns import measured_in
+from perfproof.importers.pasted_text.run_numbers import RUN, run_of
 from perfproof.model.base.quantities import known, scale
 from perfproof.model.scenarios.metric_directions import STATISTICS, better, better_in
-from perfproof.model.scenarios.side_names import release, role, split
+from perfproof.model.scenarios.side_names import commit, release, role, split
 
 MOST, LONGEST_WORDS, LONGEST = 40, 6, 80
 MOST_NAMES = 2
@@ -40,7 +42,6 @@ _EACH_SIDED = re.compile(
     rf"\s*(?:->|→|=>|vs\.?|versus|,|/|to)\s*(?P<after>{DIGITS})\s?(?P<late>{UNIT})?\s*[(\[](?P<other>[^()\[\]]{{2,40}})[)\]]\.?$"
 )
 """Two numbers with their sides in brackets: "402 ms (0.10.2) -> 371 ms (0.11.0)"."""
-_CASE = re.compile(r"^(?P<case>[^\W_][\w =./+-]{0,40}?)\s*(?:[—–]|:(?=\s)|\s-\s)\s*(?P<rest>\S.*[:=].*)$")
 _OF_RUN = re.compile(r"(?i)^(?P<side>(?:run|trial|rep)\s#?[0-9]{1,3})\s*[:.)-]?\s+(?P<rest>[^\W\d].*[0-9].*)$")
 _WAS = re.compile(
     rf"(?i)^(?:(?P<name>[^\W\d_][^:=]{{0,60}}?)\s*[:=]\s*)?(?P<after>{DIGITS})\s?(?P<unit>{UNIT})?\s*[,(]\s*"
@@ -55,7 +56,6 @@ _CHANGED = re.compile(rf"^(?P<change>{DIGITS}\s?(?:{UNIT})?\s*(?:→|->|=>)\s*{D
 """A change, and what changed behind it."""
 _SPREAD = re.compile(r"\s*±\s*[0-9][0-9.,]*")
 _EDGES = " .,;|/:=()[]-–—•*\t"
-_BULLET = re.compile(r"^(?:[-*+•·]|[0-9]{1,2}[.)])\s+")
 _CLAIM = re.compile(r"^[-+]?[0-9.,]+\s?(?:%|[x×])$|^(?:[-+])")
 
 
@@ -78,15 +78,13 @@ def named_line(lines: Sequence[Line], at: int, depth: int = 0) -> tuple[Named, i
         found = named_values.named_line(lines, 0)
         return (found[0], at + 1) if found else None
     found = named_values.named_line(lines, at)
-    text = _BULLET.sub("", bare(lines[at].text))
+    text = BULLET.sub("", bare(lines[at].text))
     if SETTING.match(text):
         return None
     if bare_numbers := _alone(text):
         return Named(values=bare_numbers, unread=(), number=lines[at].number), at + 1
     if depth < MOST_NAMES and (sided := _below_name(text, lines[at], depth)):
         return sided, at + 1
-    if cased := _of_case(text):
-        return Named(values=cased, unread=(), number=lines[at].number), at + 1
     if "±" in text and (values := values_in(_SPREAD.sub("", text))) and len(values) > 1:
         return Named(values=tuple(values), unread=((text.split(":")[0][:LONGEST], "±"),), number=lines[at].number), at + 1
     if found and count(text) <= len(found[0].values) + len(found[0].unread):
@@ -113,20 +111,6 @@ def _alone(text: str) -> tuple[Value, ...]:
         return tuple(replace(value, name=changed["label"]) for value in named_values.values_of("", changed["change"]))
     found = tuple(named_values.values_of("", text)) if re.match(r"[~≈]?\s?[0-9]", text) else ()
     return found if found and all(known(value.unit) and not value.name and not value.side for value in found) else ()
-
-
-def _of_case(text: str) -> tuple[Value, ...]:
-    """A line that begins with a case and goes on with a number of either side: "TP=1 — before: 2,210 tok/s, after: 2,301 tok/s"."""
-    found = _CASE.match(text)
-    if not found or role(found["case"]) or better(found["case"]) is not None:
-        return ()
-    values = values_in(found["rest"]) or list(named_values.values_of("", found["rest"]))
-    if {role(value.side) for value in values} != {"baseline", "candidate"} or any(better(value.side) for value in values):
-        return ()
-    return tuple(
-        replace(value, name=f"{value.name}, {found['case']}" if value.name and value.name != value.unit else found["case"])
-        for value in values
-    )
 
 
 def _below_name(text: str, line: Line, depth: int) -> Named | None:
@@ -157,7 +141,7 @@ def count(text: str) -> int:
 
 def values_in(text: str) -> list[Value]:
     """The quantities of a line with their sides and metrics, [] where these are not clear."""
-    if (was := _WAS.match(text)) and all(map(is_digits, (was["after"], was["before"]))):
+    if (was := _WAS.match(text)) and not in_order(text) and all(map(is_digits, (was["after"], was["before"]))):
         side = next((each for each in (was["side"], was["word"]) if each and role(each) == "baseline"), "before")
         name, unit, late = was["name"] or "", was["unit"] or "", was["late"] or ""
         return [
@@ -167,7 +151,7 @@ def values_in(text: str) -> list[Value]:
     if (sided := _EACH_SIDED.match(text)) and all(map(is_digits, (sided["before"], sided["after"]))):
         unit = sided["unit"] or sided["late"] or ""
         whose = (sided["one"], sided["other"])
-        if all(role(side) or release(side) is not None for side in whose) and known(unit):
+        if known(unit) and (any(map(role, whose)) or all(release(side) is not None for side in whose)) and not any(map(measured_in, whose)):
             name = (sided["name"] or "").strip()
             return [
                 Value(name=name, digits=sided["before"], unit=unit, side=whose[0]),
@@ -177,7 +161,7 @@ def values_in(text: str) -> list[Value]:
     if behind and better(behind["metric"]) and not role(behind["metric"]) and (values := values_in(text[: behind.start()])):
         return [replace(value, name=behind["metric"]) if value.name in ("", value.unit) else value for value in values]
     found = list(_quantities(text))
-    if not found or len(found) > MOST or text.endswith(":") or _SAID.search(text):
+    if not found or len(found) > MOST or text.endswith(":") or _SAID.search(text) or RUNS_BESIDE.search(text):
         return []
     values = list(_told(found))
     keys = [(value.name.casefold(), value.side.casefold()) for value in values]
@@ -198,6 +182,7 @@ def _quantities(text: str) -> Iterator[_Quantity]:
         inside = _INSIDE.match(text[one.end() :])
         if (
             is_digits(digits)
+            and not commit(re.match(r"[~≈]?\s?(\w*)", text[one.start() :])[1])  # type: ignore[index]
             and (known(one["unit"] or "") or marked or (inside and role(inside["text"])))
             and not _CLAIM.match(one[0].strip())
         ):
@@ -278,7 +263,8 @@ def _side(one: _Quantity) -> tuple[str, str]:
 
 
 def _is_side(text: str) -> bool:
-    return role(re.sub(r"^(?:on|with|for|in)\s+(?=\S)", "", text)) in ("baseline", "candidate") and len(text.split()) <= LONGEST_WORDS
+    plain = re.sub(r"^(?:on|with|for|in)\s+(?=\S)", "", text)
+    return role(plain) in ("baseline", "candidate") and len(text.split()) <= LONGEST_WORDS and not measured_in(plain)
 
 
 def _metric(words: str, last: str, unit: str) -> str | None:

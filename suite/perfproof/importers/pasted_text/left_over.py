@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from perfproof.importers.pasted_text.cells import DIGITS, UNIT, is_digits
+from perfproof.importers.pasted_text.cells import DIGITS, RATE, UNIT, is_digits, spelt_unit
 from perfproof.importers.pasted_text.lines.text_lines import Line
-from perfproof.importers.pasted_text.sentences import METRIC
+from perfproof.importers.pasted_text.nouns import METRIC
 from perfproof.model.base import numerals
 from perfproof.model.base.quantities import known, scale
 
 MOST, LONGEST = 20, 80
-_QUANTITY = re.compile(rf"(?<![\w.#@/^±-])(?<!± )(?<!\+/- )(?<!\+- )(?P<digits>{DIGITS})\s?(?P<unit>{UNIT})?(?![\w])")
+_QUANTITY = re.compile(rf"(?<![\w.#@^±-])(?<![^0-9]/)(?<!^/)(?<!± )(?<!\+/- )(?<!\+- )(?P<digits>{DIGITS})\s?(?P<unit>{RATE})?(?![\w])")
 _NAMED = re.compile(
     rf"^[-+*•\s]*[^\W\d_][^:=]{{1,60}}(?:[:=]\s*[\w ]{{1,40}})??[:=]\s*(?P<digits>{DIGITS})\s?(?P<unit>{UNIT})?(?:\s*(?:±|\+/?-).*)?$"
 )
@@ -24,7 +24,7 @@ _COMMAND = re.compile(r"(?:^|\s)--[A-Za-z][\w-]*|^\$\s|^(?:export|pip|uv|git|cd|
 def unread(lines: Sequence[Line], read: Iterable[tuple[str, str]], told: Iterable[str]) -> list[str]:
     """The lines with a quantity that is neither among those that were `read`, as digits and unit, nor in a sentence that was `told`; the
     first of them, and how many more there are."""
-    known_ = {each for digits, unit in read for each in (*_spellings(digits, unit), *_shortened(digits))}
+    known_ = {each for digits, unit in read for each in (*_spellings(digits, unit), *_spellings(digits, ""), *_shortened(digits))}
     for sentence in told:
         known_ |= {each for found in _QUANTITY.finditer(sentence) for each in _spellings(found["digits"], found["unit"] or "")}
     found = [line for line in lines if any(not spelt & known_ for spelt in _measured(line.text)) and not _COMMAND.search(line.text)]
@@ -50,8 +50,9 @@ def _spellings(digits: str, unit: str) -> set[str]:
     plain = digits.rstrip(",.").lstrip("+")
     if not is_digits(plain):
         return {plain}
-    dimension, factor = scale(unit)
-    return {plain, f"{numerals.value(plain, '') * factor:.6g} {dimension}"}
+    dimension, factor = scale(spelt_unit(unit))
+    value = numerals.value(plain, "")
+    return {plain, f"{value * factor:.6g} {dimension}", *([] if unit else [f"{value:.12g}"])}
 
 
 def _measured(text: str) -> list[set[str]]:
@@ -63,12 +64,15 @@ def _measured(text: str) -> list[set[str]]:
     return [
         _spellings(one["digits"], one["unit"] or "")
         for one in _QUANTITY.finditer(text)
-        if _ARROW.search(text[: one.start()][-4:]) or _ARROW.match(text[one.end() :])
+        if is_digits(one["digits"].rstrip(",.")) and (_ARROW.search(text[: one.start()][-4:]) or _ARROW.match(text[one.end() :]))
     ] or [
         _spellings(one["digits"], one["unit"] or "")
         for one in _QUANTITY.finditer(text)
         if not re.search(r"(?:\bat|@)\s*$", text[: one.start()])
-        and (_is_timed(one["unit"] or "") or (metric and one.start() > metric.start() and known(one["unit"] or "") and one["unit"] != "%"))
+        and (
+            _is_timed(spelt_unit(one["unit"] or ""))
+            or (metric and one.start() > metric.start() and known(spelt_unit(one["unit"] or "")) and one["unit"] != "%")
+        )
         and re.search(r"[1-9]", one["digits"])
     ]
 

@@ -6,17 +6,18 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from perfproof.importers.pasted_text.cells import DIGITS, UNIT, bare, cell, is_digits, unit_of
-from perfproof.importers.pasted_text.headings import RUN, SETTING, SETUP, run_of
+from perfproof.importers.pasted_text.cells import BULLET, DIGITS, UNIT, bare, cell, is_digits, unit_of
+from perfproof.importers.pasted_text.headings import SETTING, SETUP
 from perfproof.importers.pasted_text.lines.text_lines import Line
+from perfproof.importers.pasted_text.run_numbers import RUN, run_of
 from perfproof.model.base.quantities import known
-from perfproof.model.scenarios.metric_directions import STATISTICS, better, better_in, word_set
+from perfproof.model.scenarios.metric_directions import better, better_in
 from perfproof.model.scenarios.side_names import commit, release, role, split
 
-SIDE_KEYS = word_set("side branch build version commit arm variant label name tag rev revision ref patch impl config mode")
-RUN_KEYS = word_set("run trial rep repeat iteration iter seed attempt round")
 LONGEST_NAME = 80
 FEW_WORDS = 3
+NEAR = 12
+"""Lines above and below a mean in which the runs stand that it is made of."""
 _RATE = re.compile(rf"^(?P<name>[A-Za-z]{{1,10}}/s(?:ec)?)\s+(?P<digits>{DIGITS})$")
 """A rate before its number: "req/s 11.02"."""
 _TWO = re.compile(
@@ -24,6 +25,7 @@ _TWO = re.compile(
     rf"|=>)\s*{DIGITS}\s?(?P<unit>{UNIT})?(?:\s*\(.*\))?)$"
 )
 """A name and two numbers, without a colon."""
+_VARIABLE = re.compile(r"(?:^|[\s`])[A-Z][A-Z0-9]*_[A-Z0-9_]+$")
 _GROUPED = re.compile(r"^(?P<digits>[1-9][0-9]{0,2}(?: [0-9]{3})+(?:[.,][0-9]+)?)\s?(?P<unit>[^\W\d_][\w/µ]*)?$")
 """One number whose thousands are parted by blanks."""
 _CHANGING = re.compile(r"(?i)^(?:this|the|my|our) (?:pr|change|patch|commit)\s+(?:\w+s)\s+(?:up\s+)?(?=[^\W\d])")
@@ -60,9 +62,8 @@ class Named:
     number: int
 
 
-_BULLET = re.compile(r"^(?:[-*+•·]|[0-9]{1,2}[.)])\s+")
 _NAMED = re.compile(
-    r"^(?P<name>[^\W\d_%#\"'(\[][^:=]{0,80}?|[0-9]{1,3}% percentile[^:=]{0,40}"
+    r"^(?P<name>\+?\s?[^\W\d_%#\"'(\[][^:=]{0,80}?|[0-9]{1,4}[kK](?:[ -][A-Za-z][\w -]{0,30})?(?=\s*:)|[0-9]{1,3}% percentile[^:=]{0,40}"
     r"|[Pp]?[0-9.]{1,5}(?:th)?(?: percentile)? [^:=]{2,60}?)\s*(?P<mark>:|=|\s-\s|\s–\s|\t|\s{2})\s*(?P<rest>\S.*)$"
 )
 _PLAIN = re.compile(rf"^(?P<name>[^\W\d_][^:=.;|]{{1,60}}?)\s+(?P<rest>{DIGITS}\s*{UNIT})$")
@@ -73,12 +74,14 @@ _RAN = re.compile(
     rf"|median)\s+(?P<digits>{DIGITS})\s?(?P<unit>{UNIT})$"
 )
 """The number of a run, without a colon, or what was made of all of them."""
-_FIELD = re.compile(r"(?<![\w.])(?P<key>[A-Za-z_][\w./%-]{0,40}(?:\([0-9.]{1,5}\))?)=(?P<value>\"[^\"]*\"|[^\s,;]+)")
 _LIST = re.compile(
     rf"^[\[(]?\s*(?P<first>{DIGITS})\s*(?P<unit>{UNIT})?(?:(?:\s*[,;/|]\s+|\s{{2,}}"
     rf"|\s){DIGITS}\s*(?P<last>{UNIT})?)+\s*[\])]?\s*(?P<all>{UNIT})?\.?$"
 )
-_MADE = re.compile(r"\s*[,;]?\s*[(\[]?(?:mean|average|avg|median)\s*[:=]?\s*[0-9.,]+\s*[\w/µ%]*[)\]]?\.?$", re.IGNORECASE)
+_MADE = re.compile(
+    r"(?i)\s*(?:[,;]|->|→|=>|\|)?\s*[(\[]?(?P<what>mean|average|avg|median)(?:\s+of\s+[0-9]+)?\s*[:=]?\s*"
+    rf"(?P<digits>{DIGITS}(?<![,.]))\s*(?P<unit>[\w/µ%]*)[)\]]?\.?$"
+)
 """What was made of the runs before it."""
 _PART = re.compile(
     rf"^(?P<before>(?:[^\d]"
@@ -98,7 +101,7 @@ def named_line(lines: Sequence[Line], at: int) -> tuple[Named, int] | None:
     """A line with a name and its number, or its numbers."""
     spaced = re.match(r"([^\t:=]*?[^\W\d_][^\t:=]*?)(?:\t|\s{2,})(?=[-+]?[0-9])", lines[at].text)
     line = f"{spaced[1]}: {lines[at].text[spaced.end() :]}" if spaced else lines[at].text
-    text = _BULLET.sub("", bare(line)) or bare(line)
+    text = BULLET.sub("", bare(line)) or bare(line)
     if SETTING.match(text):
         return None
     found = _NAMED.match(text)
@@ -106,6 +109,11 @@ def named_line(lines: Sequence[Line], at: int) -> tuple[Named, int] | None:
         plain = _PLAIN.match(text)
         if (ran := _RAN.match(text)) and known(ran["unit"]):
             run = RUN.fullmatch(ran["name"])
+            if not run and not any(
+                (near := _RAN.match(line.text)) and RUN.fullmatch(near["name"]) for line in lines[max(0, at - NEAR) : at + NEAR]
+            ):
+                value = Value(name=ran["name"], digits=ran["digits"], unit=ran["unit"])
+                return Named(values=(value,), unread=(), number=lines[at].number), at + 1
             value = Value(name="", digits=ran["digits"], unit=ran["unit"], run=run_of(run) if run else "")
             unread = () if run else ((ran["name"], f"{ran['digits']} {ran['unit']}, made of the runs"),)
             return Named(values=(value,) if run else (), unread=unread, number=lines[at].number), at + 1
@@ -133,6 +141,10 @@ def named_line(lines: Sequence[Line], at: int) -> tuple[Named, int] | None:
         else:
             found = plain
     name, rest = found["name"].strip(), found["rest"].strip()
+    if re.search(r"\), [^()]*$", name) and found.groupdict().get("mark") == "=" and re.fullmatch(r"[0-9]+(?:/[0-9]+)*", rest):
+        return None  # a metric and its conditions: "Throughput (tok/s), ISL/OSL = 1024/1024"
+    if found.groupdict().get("mark") == "=" and _VARIABLE.search(name) and cell(rest).kind in ("change", "versus") and not cell(rest).unit:
+        return None  # how a variable was set: "output tok/s, VLLM_ROCM_USE_AITER=0 vs 1"
     values = tuple(_sided(value) for value in values_of(name, rest))
     if SETUP.match(text) and cell(rest).kind == "words" and not any(value.side for value in values):
         return None
@@ -183,7 +195,20 @@ def _listed(name: str, rest: str) -> list[Value]:
     told = _MADE.sub("", rest)
     if not _LIST.match(told) or (told == rest and is_digits(rest.strip("[]() ."))):
         return []
-    return list(_runs(name, told))
+    runs = list(_runs(name, told))
+    made = _MADE.search(rest)
+    if made and made["what"].lower() != "median" and is_digits(made["digits"]) and len(runs) > 1:
+        unit = made["unit"] if known(made["unit"]) else runs[0].unit
+        sided = role(name) and better(name) is None
+        runs.append(
+            Value(
+                name="mean" if sided else f"{name}{'' if better(name) else ','} mean".strip(" ,"),
+                digits=made["digits"],
+                unit=unit,
+                side=name if sided else "",
+            )
+        )
+    return runs
 
 
 def in_order(text: str) -> tuple[str, str] | None:
@@ -191,17 +216,26 @@ def in_order(text: str) -> tuple[str, str] | None:
     if found := arrowed(text):
         return found
     for between in _BETWEEN.finditer(text):
-        one, other = (re.findall(r"[\w~^#]+", part) for part in (text[: between.start()], text[between.end() :]))
+        one, other = (_SIDE_WORD.findall(part) for part in (text[: between.start()], text[between.end() :]))
         ways = [
             (" ".join(one[-left:]), " ".join(other[:right]))
             for left in (1, 2)
             for right in (1, 2)
-            if len(one) >= left and len(other) >= right
+            if len(one) >= left and len(other) >= right and other[right - 1].casefold() not in ("this", "the", "my", "our")
         ]
+        ways.sort(key=lambda way: way[0].split()[-1].casefold() != way[1].split()[-1].casefold())
         sides = next((way for way in ways if {role(side) for side in way} == {"baseline", "candidate"}), None)
-        if sides:
+        if sides := sides or next((way for way in ways if {_of_version(side) for side in way} == {"version", "candidate"}), None):
             return sides
     return None
+
+
+_SIDE_WORD = re.compile(r"v?[0-9]{1,3}(?:\.[0-9]{1,4})+\w{0,10}|[\w~^#]+")
+
+
+def _of_version(side: str) -> str:
+    """What a name's side is, "version" for one that was released, or built in a night, which stands against a change."""
+    return "version" if side.casefold() == "nightly" or (release(side) is not None and "." in side and not role(side)) else role(side)
 
 
 def arrowed(name: str) -> tuple[str, str] | None:
@@ -242,17 +276,20 @@ def _part(name: str, part: re.Match[str]) -> Value:
     if after and not unit and known(last := after.rsplit(" ", 1)[-1]):
         unit, words = last, after
     side = next((each for each in (inside, before, words) if each and role(re.sub(r"^(?:on|with|for|in)\s+(?=\S)", "", each))), "")
+    sided = bool(role(name) or release(name) is not None or commit(name)) and better(name) is None
     label = before if before and before != side and not (_REMARK.match(before) and better(before) is None) else ""
     if side:
         return Value(name=name, digits=part["digits"], unit=unit, side=re.sub(r"^(?:on|for|in)\s+", "", side))
     if label and role(name):
         return Value(name=label, digits=part["digits"], unit=unit, side=name)
-    if role(name) and better(name) is None and better(words) is not None:
+    if sided and better(words) is not None:
         return Value(name=words, digits=part["digits"], unit=unit, side=name)
-    if role(name) and better(name) is None and words and not label and better_in(words, unit):
+    if sided and words and not label and better_in(words, unit):
         return Value(name=words, digits=part["digits"], unit=unit, side=name)
-    if role(name) and better(name) is None and not (label or words) and better_in("", unit):
+    if sided and not (label or words) and known(unit):
         return Value(name=unit, digits=part["digits"], unit=unit, side=name)
+    if unit and not (label or words) and better(name) is not None and better_in(name, unit) is None:
+        return Value(name=unit, digits=part["digits"], unit=unit)  # "Elapsed: 12.4 s, 824 req/s"
     case = label or words or (unit if unit else "")
     return Value(name=f"{name}, {case}" if case else name, digits=part["digits"], unit=unit)
 
@@ -264,6 +301,9 @@ def _sided(value: Value) -> Value:
         value = replace(value, name=rest, run=run_of(numbered))
     if value.side:
         return value
+    numbered = re.fullmatch(r"(?P<run>[^()\[\]]+?)\s*[(\[](?P<side>[^()\[\]]+)[)\]]", value.name)
+    if numbered and (counted := RUN.fullmatch(numbered["run"])) and role(numbered["side"]):
+        return replace(value, name="", side=numbered["side"], run=run_of(counted))
     ran = RUN.search(value.name)
     name, run = (value.name[: ran.start()].strip(" ,:(-–—"), run_of(ran)) if ran else (value.name, value.run)
     for side, rest in split(name):
@@ -274,40 +314,3 @@ def _sided(value: Value) -> Value:
     if (role(name) or release(name) is not None or commit(name)) and better(name) is None:
         return replace(value, name="", side=name, run=run)
     return replace(value, name=name, run=run)
-
-
-def fields_line(lines: Sequence[Line], at: int) -> tuple[Named, int] | None:
-    """A line of `key=value` fields, one of which says the side, the run or a case."""
-    text = _BULLET.sub("", lines[at].text)
-    fields = {found["key"]: found["value"].strip('"') for found in _FIELD.finditer(text)}
-    left = re.sub(r"[\s,;|\[\]()-]+", " ", _FIELD.sub(" ", text)).strip()
-    inside = re.search(rf"[(\[](?P<unit>{UNIT})[)\]]", text)
-    of_line = inside["unit"] if inside and known(inside["unit"]) else ""
-    left = left.replace(of_line, "").strip() if of_line else left
-    named = left.strip(" :") if role(left) else ""
-    if len(fields) < (1 if named else 2) or len(left.split()) > 2 or any(role(key) in ("baseline", "candidate") for key in fields):
-        return None
-    of_all = _FIELD.split(text)[0].strip(" .:-|") if not named and len(left.split()) == 1 else ""
-    numbers = {key: value for key, value in fields.items() if cell(value).kind == "value"}
-    side = next((value for key, value in fields.items() if key.lower() in SIDE_KEYS and key not in numbers), named)
-    run = next((value for key, value in fields.items() if key.lower() in RUN_KEYS), "")
-    metrics = [
-        key
-        for key in numbers
-        if key.lower() not in RUN_KEYS | SIDE_KEYS
-        and (unit_of(key) or better(key) or cell(fields[key]).unit or (key.lower() in STATISTICS and len(numbers) > 1))
-    ]
-    cases = [f"{key}={fields[key]}" for key in fields if key not in metrics and key.lower() not in RUN_KEYS and fields[key] != side]
-    if not metrics:
-        return None
-    values = tuple(
-        Value(
-            name=", ".join([*([of_all] if of_all else []), key, *cases]),
-            digits=cell(fields[key]).digits,
-            unit=cell(fields[key]).unit or unit_of(key) or (of_line if key.lower() in STATISTICS else ""),
-            side=side,
-            run=run,
-        )
-        for key in metrics
-    )
-    return Named(values=values, unread=(), number=lines[at].number), at + 1

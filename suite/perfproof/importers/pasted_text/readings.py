@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from perfproof.importers.pasted_text.headings import Context
+from perfproof.importers.pasted_text.contexts import Context
 from perfproof.model.records.eval_items import Total
 from perfproof.model.scenarios.metrics import Better
 
@@ -22,7 +22,8 @@ class Reading:
     """A number of one side.
 
     `label` is what pairs it with that of another side, `measure` what decides its direction, `unit` its own unit and `named` that of its
-    label, both "" for none. `runs` says of how many runs it surely is. `place` is its item's, `number` its line.
+    label, both "" for none. `runs` says of how many runs it surely is; `made` what it was made of them, "mean", "" for a number of its own.
+    `place` is its item's, `number` its line.
     """
 
     side: str
@@ -34,6 +35,7 @@ class Reading:
     named: str = ""
     run: str = ""
     runs: int | None = None
+    made: str = ""
     place: int = 0
     number: int = 0
     kind: str = "row"
@@ -49,8 +51,9 @@ class Score:
 
 @dataclass(slots=True, kw_only=True)
 class Found:
-    """What the readers of all shapes leave: numbers, scores, what was left out, what is wrong, and why a table has no sides; `order` are
-    words for both sides in their order, "without and with the flag", "" for none."""
+    """What the readers of all shapes leave: numbers, scores, what was left out, what is wrong, and why a table has no sides; `led` are
+    sides of which a table's own changes lead from the first to the second; `order` are words for both sides in their order, "without and
+    with the flag", "" for none; `words` all headings and sentences, which may say which side came first."""
 
     readings: list[Reading] = field(default_factory=list)
     scores: list[Score] = field(default_factory=list)
@@ -58,7 +61,9 @@ class Found:
     faults: list[str] = field(default_factory=list)
     sideless: list[str] = field(default_factory=list)
     conditions: dict[int, Mapping[str, str]] = field(default_factory=dict)
+    led: list[tuple[str, str]] = field(default_factory=list)
     order: str = ""
+    words: str = ""
 
     def add(self, other: Found) -> None:
         """Takes over what another found."""
@@ -67,11 +72,12 @@ class Found:
         self.left_out += other.left_out
         self.faults += other.faults
         self.sideless += other.sideless
+        self.led += other.led
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pair:
-    """A number that both sides printed: the median of a side's runs, in one unit.
+    """A number that both sides printed: the median of a side's runs, or the mean where both sides printed that (`means`), in one unit.
 
     `runs` are the numbers of runs that are known to be behind either side, None where that is not told; `spans` the least and the most of
     them. `guessed` says why it may be the wrong way round, "" where words say which side is the baseline. `counted` says how runs were
@@ -90,6 +96,7 @@ class Pair:
     guessed: str
     same_work: bool = True
     is_work: bool = False
+    means: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

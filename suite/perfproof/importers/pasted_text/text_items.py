@@ -7,30 +7,32 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from perfproof.importers.pasted_text import headings, inline_values, named_values, sentences
+from perfproof.importers.pasted_text import headings, inline_values
+from perfproof.importers.pasted_text.case_lines import case_line
+from perfproof.importers.pasted_text.cells import DIGITS, UNIT
 from perfproof.importers.pasted_text.clients.client_blocks import Block, json_block, serving_block
 from perfproof.importers.pasted_text.clients.client_setup import Setup, setup_line
 from perfproof.importers.pasted_text.clients.json_values import Structure, structure
 from perfproof.importers.pasted_text.clients.timing_blocks import google_benchmark, hyperfine_block
+from perfproof.importers.pasted_text.commands import COMMAND, command_of_side
+from perfproof.importers.pasted_text.field_lines import fields_line
 from perfproof.importers.pasted_text.headings import Heading
 from perfproof.importers.pasted_text.lines.text_lines import Line
-from perfproof.importers.pasted_text.named_values import Named
-from perfproof.importers.pasted_text.tables import table_shapes
+from perfproof.importers.pasted_text.listed_values import listed_line
+from perfproof.importers.pasted_text.named_values import Named, Value
+from perfproof.importers.pasted_text.prose import phrases, sentences
+from perfproof.importers.pasted_text.prose.several_arms import several_arms
+from perfproof.importers.pasted_text.run_numbers import RUN, run_of
+from perfproof.importers.pasted_text.tables import aligned_tables, captions, case_titles, named_columns, table_shapes
 from perfproof.importers.pasted_text.tables.benchstat_tables import benchstat_table
 from perfproof.importers.pasted_text.tables.table_shapes import Table
+from perfproof.model.base.quantities import known
+from perfproof.model.scenarios.metric_directions import better_in
 from perfproof.model.scenarios.side_names import role
 
 MOST_ITEMS = 50_000
-FEW_WORDS = 4
-_SHOWN = re.compile(r"^\$\s*(?:cat|tail|head|grep|less)\b.*?\s(?P<file>[\w./-]+\.(?:log|txt|json|out|csv))$")
-_SET = re.compile(r"^\$\s*(?P<set>[A-Z][A-Z0-9]*_[A-Z0-9_]*=\S+)\s+\S")
-"""Commands that show a file, or that run with a variable: the headings of what they printed."""
-NEAR = 200
-"""Lines above and below a command in which the others stand."""
-_CHECKOUT = re.compile(r"\bgit (?:checkout|switch) (?:-\w+ )?(?P<name>[\w./@^~-]+)")
-"""A command that goes to a branch, of which the numbers below are."""
 LEAST_WORDS = 9
 """Words of a line of prose that the next line goes on with, at least."""
 
@@ -47,19 +49,15 @@ Data = Heading | Table | Block | Structure | Named | Sentence
 Item = Data | Setup
 Found = tuple[Item, int] | None
 """What stands at a place, and the place after it."""
-_COMMAND = re.compile(r"(?:^|\s)--[A-Za-z][\w-]*(?:[= `]|$)|^\$\s|^(?:export|pip|uv|git|cd|python3?|VLLM_[A-Z_]+=\S+)\s")
 _LOG = re.compile(
     r"(?i)^(?:\(\w+ pid=\d+\)\s*)?(?:INFO|WARNING|DEBUG|ERROR)\b[: ]|^namespace\(|\d+%\|[^|]*\||\bit/s\]|\bs/it\]|^warming up"
     r"|^starting (?:initial|main)"
     r"|^initial test run|^profiling iterations|^burstiness factor|^processed prompts|^benchmarking\b.*\.\.\.$"
     r"|^(?:traffic request rate|maximum request concurrency): *(?:inf|none)\b|^rendering prompts|^adding requests"
     r"|^capturing\b|^load average:"
+    r"|^already on '|^switched to (?:a new )?branch '|^note: switching to|^(?:previous )?head (?:position was|is now at) |^your branch is "
 )
 """Lines that clients and servers print of themselves: commands, logs, progress bars."""
-
-
-_OF_SIDE = re.compile(r"(?:\s#\s*|\()([^()#]{2,40})\)?\W*$")
-"""What a command says behind it of whose it is."""
 
 
 def items_of(lines: Sequence[Line]) -> list[Item]:
@@ -72,6 +70,8 @@ def items_of(lines: Sequence[Line]) -> list[Item]:
             at += 1
             continue
         item, after = next((each for shape in _SHAPES if (each := shape(lines, at))), (None, at + 1))
+        if isinstance(item, Named) and _is_caption(lines, at, sided=any(value.side for value in item.values)):
+            item = Sentence(text=lines[at].text, number=lines[at].number)
         at = max(after, at + 1)
         found += [item] if item is not None else []
     return found
@@ -87,39 +87,22 @@ def _without_settings(lines: Sequence[Line]) -> list[Line]:
     return [line for line in lines if line.number not in ways or len(values[ways[line.number]]) > 1]
 
 
-def _command_of_side(lines: Sequence[Line], at: int) -> tuple[Heading, int] | None:
-    """A command behind which stands whose it is: `vllm serve m --flag` (main)."""
-    text = lines[at].text
-    near = lines[max(0, at - NEAR) : at + NEAR]
-    if (out := _CHECKOUT.search(text)) and sum(bool(_CHECKOUT.search(line.text)) for line in near) > 1:
-        return Heading(text=out["name"], level=headings.BOLD, number=lines[at].number), at + 1
-    for way in (_SHOWN, _SET):
-        if (shown := way.search(text)) and len({one[1] for line in near if (one := way.search(line.text))}) > 1:
-            return Heading(text=shown[1], level=headings.BOLD, number=lines[at].number), at + 1
-    found = _OF_SIDE.search(text)
-    if not found or not _says_whose(found[1], near) or text.startswith("|") or headings.SETTING.match(text):
-        return None
-    return (Heading(text=found[1].strip(), level=headings.BOLD, number=lines[at].number), at + 1) if _COMMAND.search(text) else None
-
-
-def _says_whose(comment: str, lines: Sequence[Line]) -> bool:
-    """Whether what stands behind a command says whose it is: a side, or what stands beside one in the same place behind another."""
-    if role(comment) in ("baseline", "candidate"):
-        return True
-    others = [found[1] for line in lines if _COMMAND.search(line.text) and (found := _OF_SIDE.search(line.text))]
-    return len(comment.split()) <= FEW_WORDS and any(role(other) in ("baseline", "candidate") for other in others)
-
-
 def _noise(lines: Sequence[Line], at: int) -> tuple[None, int] | None:
     text = lines[at].text
     plain = text.strip("*_`#> ")
     if (
         not re.search(r"\w", text)
         or (_LOG.search(plain) and not text.startswith("#"))
-        or (_COMMAND.search(text) and not text.startswith(("|", "#", "**")) and not headings.SETTING.match(text))
+        or (COMMAND.search(text) and not text.startswith(("|", "#", "**")) and not headings.SETTING.match(text))
     ):
         return None, at + 1
     return None
+
+
+def _arms(lines: Sequence[Line], at: int) -> tuple[Named, int] | None:
+    """A line of several arms that names no other way to read it."""
+    text = lines[at].text
+    return None if phrases.of_line(text) else several_arms(lines, at, sentence=phrases.is_sentence(text))
 
 
 def _paragraph(lines: Sequence[Line], at: int) -> Found:
@@ -148,10 +131,61 @@ def _goes_on(lines: Sequence[Line], at: int) -> bool:
 
 def _named(lines: Sequence[Line], at: int) -> tuple[Item, int] | None:
     """A line with a name and its numbers, or what it says as a sentence where they are not read as that."""
-    found = inline_values.named_line(lines, at)
-    if found and not found[0].values and sentences.read(lines[at].text):
+    if values := phrases.of_line(lines[at].text):
+        return Named(values=_of_run(values), unread=(), number=lines[at].number), at + 1
+    if phrases.is_sentence(lines[at].text):
         return _sentence(lines, at)
-    return found
+    found = inline_values.named_line(lines, at)
+    if found and not any(map(_is_measured, found[0].values)) and sentences.read(lines[at].text):
+        return _sentence(lines, at)
+    return (replace(found[0], values=_of_run(found[0].values)), found[1]) if found else None
+
+
+def _is_caption(lines: Sequence[Line], at: int, *, sided: bool) -> bool:
+    """Whether a line says what the numbers of the table below it are, and how it was run: "Throughput (tok/s), TP=4, 16 users:". One with
+    words of a side ends with a colon."""
+    text = lines[at].text
+    if sided and not text.endswith(":"):
+        return False
+    if (
+        not captions.captions(text)
+        or _ENDS.search(text)
+        or any(known(one["unit"]) and one["unit"] != "B" for one in _NUMBER.finditer(text))
+    ):
+        return False
+    return case_titles.above_table(lines, at)
+
+
+_ENDS = re.compile(rf":\s*{DIGITS}\W*$")
+"""The number of a line that is a name and its number."""
+_NUMBER = re.compile(rf"(?<![\w.=])(?<!at )(?<!@ ){DIGITS}\s?(?P<unit>{UNIT})")
+"""A number with a unit, but one of what was asked for, "at 16 req/s"."""
+
+
+def _is_measured(value: Value) -> bool:
+    """Whether a number of a line may be a measurement, rather than how something was run: "on 2 nodes with DP=16"."""
+    return bool(value.side or value.unit) or better_in(value.name, value.unit) is not None
+
+
+def _of_run(values: Sequence[Value]) -> tuple[Value, ...]:
+    """The numbers of a line; of one that begins with the number of a run, "run 1: 12.4 req/s, mean TTFT 141 ms", all are of that run."""
+    run = RUN.fullmatch(values[0].name) if len(values) > 1 else None
+    if not run or any(value.run for value in values):
+        return tuple(values)
+    first, *others = (replace(value, run=run_of(run)) for value in values)
+    return replace(first, name=first.unit if "/" in first.unit else ""), *others
+
+
+def _title(lines: Sequence[Line], at: int) -> Found:
+    """A line without a measurement above lines that are indented below it: the case of what stands there, "top_k=50, vocab=151936"."""
+    line, below = lines[at], lines[at + 1] if at + 1 < len(lines) else None
+    if below is None or below.empty or below.indent <= line.indent or len(line.text) > headings.LONGEST or line.text[0] in "|{[-$":
+        return None
+    plain = line.text.rstrip(": ")
+    named = role(re.split(r"[:=]", below.text, maxsplit=1)[0].strip(" -*"))
+    if not re.search(r"[0-9]", plain) or inline_values.count(plain) or not named or role(plain):
+        return None
+    return Heading(text=plain, level=headings.BULLET + line.indent, number=line.number), at + 1
 
 
 def _sentence(lines: Sequence[Line], at: int) -> Found:
@@ -167,15 +201,22 @@ _SHAPES: tuple[Callable[[Sequence[Line], int], tuple[Item | None, int] | None], 
     google_benchmark,
     benchstat_table,
     table_shapes.barred_table,
-    _command_of_side,
+    named_columns.commented_table,
+    command_of_side,
     setup_line,
     _noise,
+    _arms,
     _paragraph,
+    case_titles.case_title,
     table_shapes.separated_table,
-    table_shapes.aligned_table,
-    table_shapes.gutter_table,
-    named_values.fields_line,
+    named_columns.named_table,
+    aligned_tables.aligned_table,
+    aligned_tables.gutter_table,
+    fields_line,
+    case_line,
+    listed_line,
     headings.marked_heading,
+    _title,
     _named,
     headings.plain_heading,
     _sentence,

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from perfproof.importers.pasted_text.cells import DIGITS, is_digits
+from perfproof.importers.pasted_text.clients.literals import parsed
 from perfproof.importers.pasted_text.lines.text_lines import Line
 from perfproof.model.base.quantities import known
 from perfproof.model.scenarios.metric_directions import better_in
 from perfproof.model.scenarios.metrics import Better
+from perfproof.model.scenarios.side_names import role
 
 _TITLE = re.compile(r"^=+[\w ().:-]*\b(?:benchmark|bench)\w* results?\b[\w ().:-]*=+$", re.IGNORECASE)
+_NAMED_BY = re.compile(r"(?i)\b(?:serving|offline|online|benchmark\w*|bench|results?|for|of)\b")
+"""Words of a title that name no side."""
 _RULE = re.compile(r"^=+(?: [\w ().-]+ )?=+$")
 _PART = re.compile(r"^-{3,}\s?(?P<name>[^-].*?)\s?-{3,}$")
 _VALUE = re.compile(rf"^(?P<name>[A-Za-z][^:]{{0,80}}?):\s+(?P<value>{DIGITS})\s*(?P<unit>[A-Za-z%/]{{1,16}})?\s*$")
@@ -71,7 +74,9 @@ def serving_block(lines: Sequence[Line], at: int) -> tuple[Block, int] | None:
         elif odd := _UNREAD.match(text):
             unread.append((odd["name"].strip(), odd["value"].strip()))
     conditions = [*_announced(lines, at), *(pair for pair in (*values, *unread) if CONDITION.match(pair[0]))]
-    return Block(values=tuple(values), conditions=tuple(conditions), unread=tuple(unread), number=lines[at].number), place
+    named = _NAMED_BY.sub(" ", lines[at].text).strip(" =:-()")
+    side = named if role(named) in ("baseline", "candidate") else ""
+    return Block(values=tuple(values), conditions=tuple(conditions), unread=tuple(unread), number=lines[at].number, side=side), place
 
 
 def _announced(lines: Sequence[Line], at: int) -> Iterator[tuple[str, str]]:
@@ -83,14 +88,11 @@ def _announced(lines: Sequence[Line], at: int) -> Iterator[tuple[str, str]]:
 
 
 def json_block(lines: Sequence[Line], at: int) -> tuple[Block, int] | None:
-    """An object of JSON whose values are numbers, on one line or several."""
+    """An object whose values are numbers, in JSON or as Python prints it, on one line or several."""
     if not lines[at].text.startswith(("{", "[")):
         return None
     text = "\n".join(line.text for line in lines[at : at + 5_000])[:LARGEST_JSON]
-    try:
-        found, end = json.JSONDecoder().raw_decode(text)
-    except (ValueError, RecursionError):
-        return None
+    found, end = parsed(text)
     place = at + text[:end].count("\n") + 1
     flat = dict(_flat(found)) if isinstance(found, dict) else {}
     if not flat:
@@ -98,7 +100,8 @@ def json_block(lines: Sequence[Line], at: int) -> tuple[Block, int] | None:
     side = next((str(found[key]) for key in _IDENTITY if isinstance(found.get(key), str)), "")
     run = next((name for name in flat if name.lower() in RUN_KEYS), "")
     values = tuple((name, value) for name, value in flat.items() if is_digits(value) and name != run)
-    conditions = tuple((name, value) for name, value in flat.items() if CONDITION.match(name))
+    asked = [name for name, value in flat.items() if CONDITION.match(name) or (name.lower() in ("qps", "rps") and value.isdigit())]
+    conditions = tuple((name, flat[name]) for name in asked)
     return Block(values=values, conditions=conditions, unread=(), number=lines[at].number, side=side, run=flat.get(run, "")), place
 
 

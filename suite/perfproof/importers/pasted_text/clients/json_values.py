@@ -6,32 +6,40 @@ requests. An object whose numbers are all of one run of a client is `client_bloc
 
 from __future__ import annotations
 
-import ast
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
-from perfproof.importers.pasted_text.cells import UNIT, cell
+from perfproof.importers.pasted_text.alternatives import told_apart
+from perfproof.importers.pasted_text.cells import UNIT, cell, unit_of
 from perfproof.importers.pasted_text.clients.client_blocks import RUN_KEYS
+from perfproof.importers.pasted_text.clients.literals import DEEPEST, parsed
 from perfproof.importers.pasted_text.lines.text_lines import Line
 from perfproof.importers.pasted_text.named_values import Value
 from perfproof.model.base.number_range import is_number
 from perfproof.model.base.quantities import known
 from perfproof.model.records.eval_items import Total
 from perfproof.model.scenarios.eval_metrics import direction
-from perfproof.model.scenarios.side_names import release, role
+from perfproof.model.scenarios.metric_directions import better
+from perfproof.model.scenarios.side_names import release, role, split
 
-LARGEST, MOST_LINES, DEEPEST, MOST_RUNS = 2_000_000, 20_000, 8, 100
-_NAME = re.compile(r"^(?P<name>[^\W\d_][^{}\[\]:=]{0,60}?)\s*[:=]\s*(?=[{\[])")
+LARGEST, MOST_LINES, MOST_RUNS = 2_000_000, 20_000, 100
+_NAME = re.compile(r"^(?P<name>[^\W\d_][^{}\[\]:=]{0,60}?)(?:\s*[:=]\s*|\s(?=\{))(?=[{\[])")
 _IDENTITY = ("side", "branch", "build", "version", "commit", "arm", "variant", "label", "tag", "name", "config", "mode", "ref", "revision")
 _METRIC = ("metric", "name", "benchmark", "test", "case", "task")
 _UNIT = ("unit", "units")
 _OF_REQUESTS = re.compile(
     r"(?i)^(?:ttfts|itls|latencies|queue_times|start_times|(?:input|output)_lens|errors|generated_texts|percentiles?|.*_per_request)$"
 )
+_NO_ARM = re.compile(
+    r"(?i)(?:^|[_ .-])(?:stderr|std\w*|error|diff\w*|delta|ratio|speedup|change|gain|improvement|p|pvalue|n|count|num|samples?"
+    r"|limit|shots?|fewshot"
+    r"|version|seed|epochs?|steps?|threshold|target|id|index|len|length|size|tokens|requests|value|pct|percent)(?:$|[_ .-])"
+)
+"""Keys of numbers beside a baseline's that are no side's."""
+MOST_ARMS = 4
 _SCORE = re.compile(r"^(?P<metric>[^,]+),(?P<filter>[^,]+)$")
 
 
@@ -67,56 +75,38 @@ def structure(lines: Sequence[Line], at: int) -> tuple[Structure, int] | None:
     if lines[at].text[begins : begins + 1] not in ("{", "["):
         return None
     text = "\n".join(line.text for line in lines[at : at + MOST_LINES])[begins:LARGEST]
-    found, end = _parsed(text)
-    if not isinstance(found, Mapping | Sequence) or not end:
+    found, end = parsed(text)
+    if not isinstance(found, Mapping | Sequence) or not end or re.match(r"\s*(?::|->|=)", text[end:]):
         return None
     place = at + text[:end].count("\n") + 1
     own = named["name"].strip(" *`'\"-") if named else ""
     behind = re.match(rf"[ ]?(?P<unit>{UNIT})(?=[\s,;.(]|$)", text[end:])
     unit = behind["unit"] if behind and known(behind["unit"]) else ""
-    start = _Place(side=own, unit=unit) if role(own) in ("baseline", "candidate") else _Place(keys=(own,) if own else (), unit=unit)
+    side = next((str(found[key]) for key in _IDENTITY if isinstance(found.get(key), str)), "") if isinstance(found, Mapping) else ""
+    side = side if _is_side(side) else ""
+    apart = next(((side, rest) for side, rest in split(own) if better(rest)), None)
+    start = (
+        _Place(side=apart[0], keys=(apart[1],), unit=unit)
+        if apart
+        else _Place(side=own, unit=unit)
+        if told_apart(own) and len(own) <= 80
+        else _Place(side=side, keys=(own,) if own else (), unit=unit)
+    )
     if not named and isinstance(found, Mapping) and _one_run(found):
         return None
-    leaves = list(_walk(found, start))
+    leaves = list(_of_rows([found], start) if isinstance(found, Mapping) and _is_row(found) else _walk(found, start))
     numbers = tuple(each for each in leaves if isinstance(each, Value))
     scores = tuple(each for each in leaves if isinstance(each, Total))
     left = tuple(each for each in leaves if isinstance(each, str))
     if not numbers and not scores:
         return None
-    side = next((str(found[key]) for key in _IDENTITY if isinstance(found.get(key), str)), "") if isinstance(found, Mapping) else ""
-    return Structure(numbers=numbers, scores=scores, left_out=left, number=lines[at].number, side=side if _is_side(side) else ""), place
+    return Structure(numbers=numbers, scores=scores, left_out=left, number=lines[at].number, side=side), place
 
 
-def _parsed(text: str) -> tuple[Any, int]:
-    """What stands at the beginning of a text, and where it ends; None and 0 where it is neither JSON nor a literal of Python."""
-    try:
-        return json.JSONDecoder().raw_decode(text)
-    except (ValueError, RecursionError):
-        pass
-    end = _balanced(text)
-    try:
-        return (ast.literal_eval(text[:end]), end) if end else (None, 0)
-    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
-        return None, 0
-
-
-def _balanced(text: str) -> int:
-    """Where the brackets that a text begins with are closed, 0 where they never are."""
-    depth, quote = 0, ""
-    for place, letter in enumerate(text):
-        if quote:
-            quote = "" if letter == quote and text[place - 1] != "\\" else quote
-        elif letter in "'\"":
-            quote = letter
-        elif letter in "{[(":
-            depth += 1
-        elif letter in "}])":
-            depth -= 1
-            if not depth:
-                return place + 1
-        if depth > 2 * DEEPEST:
-            return 0
-    return 0
+def _is_row(found: Mapping[Any, Any]) -> bool:
+    """Whether an object names a metric, and has a number of each side: a row of a list that has no brackets."""
+    sized = bool(_arms(found)) and any(_is_size(str(key), [value]) for key, value in found.items())
+    return sized or (_sides_inside(found) and any(isinstance(found.get(key), str) for key in _METRIC))
 
 
 def _one_run(found: Mapping[Any, Any]) -> bool:
@@ -161,9 +151,12 @@ def _of_object(found: Mapping[Any, Any], place: _Place) -> Iterator[Value | Tota
         place = place.below(keys=place.keys)
     scores = _scores(found)
     place = place.below(unit=next((str(found[key]) for key in _UNIT if isinstance(found.get(key), str)), place.unit))
+    arms = _arms(found) if not place.side else frozenset()
     for name, value in found.items():
         key = str(name)
-        if key in scores:
+        if key in arms:
+            yield from _walk(value, place.below(side=key)) if value is not None else [f"{'.'.join((*place.keys, key))}: null"]
+        elif key in scores:
             yield _total(key, found, place)
         elif (matched := _SCORE.match(key)) and matched["metric"].endswith("_stderr"):
             continue
@@ -171,6 +164,19 @@ def _of_object(found: Mapping[Any, Any], place: _Place) -> Iterator[Value | Tota
             yield from _walk(value, place.below(side=key))
         else:
             yield from _walk(value, place.below(keys=place.keys if key == "results" and not place.keys else (*place.keys, key)))
+
+
+def _arms(found: Mapping[Any, Any]) -> frozenset[str]:
+    """The keys of an object that are sides beside the one that is a baseline's, {"baseline": 0.667, "mtp": 0.663}, and that: numbers, or
+    nothing, whose names are no metrics and no sizes; none where the object has other numbers too."""
+    own = {str(key): value for key, value in found.items() if (is_number(value) or value is None) and not _is_size(str(key), [value])}
+    bases = [key for key in own if role(key) == "baseline"]
+    others = [key for key in own if key not in bases]
+    plain = all(
+        role(key) == "candidate" or (better(key) is None and not unit_of(key) and not _NO_ARM.search(key) and key not in RUN_KEYS)
+        for key in others
+    )
+    return frozenset(own) if len(bases) == 1 and 0 < len(others) <= MOST_ARMS and plain and is_number(own[bases[0]]) else frozenset()
 
 
 def _values(found: Any) -> Sequence[Any]:

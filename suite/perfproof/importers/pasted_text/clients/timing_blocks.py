@@ -9,6 +9,7 @@ from itertools import takewhile
 from perfproof.importers.pasted_text.cells import DIGITS, UNIT
 from perfproof.importers.pasted_text.clients.client_blocks import Block
 from perfproof.importers.pasted_text.lines.text_lines import Line
+from perfproof.model.scenarios.side_names import role
 
 _TITLE = re.compile(r"^Benchmark\s+#?[0-9]{1,3}:\s+(?P<name>\S.*)$")
 _TIME = re.compile(rf"^Time \((?:mean|abs)[^()]*\):\s+(?P<mean>{DIGITS}) (?P<unit>{UNIT})")
@@ -45,7 +46,7 @@ def hyperfine_block(lines: Sequence[Line], at: int) -> tuple[Block, int] | None:
         conditions=(),
         unread=(),
         number=lines[at].number,
-        side=_apart(title["name"], names) if len(set(names)) == len(names) > 1 else "",
+        side=apart(title["name"], names) if len(set(names)) == len(names) > 1 else "",
         runs=runs,
     ), at + 1 + len(own)
 
@@ -87,9 +88,17 @@ def _values(text: str) -> Iterator[tuple[str, str]]:
         yield f"Time, max ({found['late']})", found["max"]
 
 
-def _apart(name: str, names: Sequence[str]) -> str:
-    """A name without the words that all of them end with."""
-    alike = list(takewhile(lambda letters: len(set(letters)) == 1, zip(*(each[::-1] for each in names), strict=False)))
-    cut = re.search(r"[\s:]", name[len(name) - len(alike) :])
-    short = name[: len(name) - len(alike) + cut.start()].strip(" :") if cut else name
-    return short or name
+def apart(name: str, names: Sequence[str]) -> str:
+    """What tells a command from the others: its words but those that all of them begin or end with; a part of a path is a word."""
+    words = [re.findall(r"[^\s/:]+|[/:]", each) for each in names]
+    begin, end = _alike(words), _alike([each[::-1] for each in words])
+    own = re.findall(r"[^\s/:]+|[/:]", name)
+    apart = " ".join(word for word in own[begin : len(own) - end] if word not in "/:")
+    if role(apart) or (apart and len(names) > 1 and begin + end < min(map(len, words))):
+        return apart
+    return name
+
+
+def _alike(words: Sequence[Sequence[str]]) -> int:
+    """How many words all begin with."""
+    return len(list(takewhile(lambda each: len(set(each)) == 1, zip(*words, strict=False))))

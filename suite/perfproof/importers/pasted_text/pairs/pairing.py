@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from statistics import median
 
 from perfproof.importers.pasted_text.clients.client_blocks import WORK, better
-from perfproof.importers.pasted_text.pairs import number_units, numbered_sides, pair_sections, score_pairs
+from perfproof.importers.pasted_text.pairs import cased_sides, means_of_runs, number_units, numbered_sides, pair_sections, score_pairs
 from perfproof.importers.pasted_text.pairs.baseline_choice import Choice, choose
 from perfproof.importers.pasted_text.pairs.pair_sections import Section, plain_name
 from perfproof.importers.pasted_text.readings import Found, Pair, Paste, Reading, ScorePair, ordinal
@@ -20,6 +20,8 @@ from perfproof.model.scenarios.side_names import role
 
 LITTLE = 0.01
 """How much more work one side may have done for it to be the same: outputs of other lengths by a few tokens."""
+ROUNDED = 0.005
+"""By how much of the largest run a printed mean may lie outside of them."""
 CAPTION = 40
 """Letters of what stands above a table that tell its numbers from those of the table before."""
 WIDEST = 2.0
@@ -28,15 +30,19 @@ WIDEST = 2.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Sample:
-    """What one side says of one label in one section: its values in their unit, and how many runs they surely are."""
+    """What one side says of one label in one section: its values in their unit, how many runs they surely are, and the mean that is printed
+    beside them, None where not every side has one."""
 
     label: str
     values: tuple[float, ...]
     runs: int | None
     better: Better | None
+    mean: float | None = None
 
     @property
     def value(self) -> float:
+        if self.mean is not None:
+            return self.mean
         return float(f"{median(self.values):.{PLACES}g}") if len(self.values) > 1 else self.values[0]
 
 
@@ -63,28 +69,31 @@ def pair(found: Found) -> Paste:
     found.readings = [each for each in found.readings if each not in settings]
     left = [f"{each.label}: no heading names its side" for each in found.readings if not each.side and each.kind != "block"]
     left += [f"{each.label}: a setting" for each in settings]
-    sided = numbered_sides.as_runs(_spelt_alike([each for each in found.readings if each.side or each.kind == "block"]))
-    readings = pair_sections.ordered(sided, found.conditions)
+    sided = numbered_sides.as_runs(cased_sides.apart(_spelt_alike([each for each in found.readings if each.side or each.kind == "block"])))
+    readings = means_of_runs.folded(pair_sections.ordered(sided, found.conditions))
     groups = pair_sections.sections(readings)
     pairs: list[Pair] = []
     faults: list[str] = []
     guesses: list[str] = []
     reasons: list[str] = []
-    whole = {section: _samples(group, by, faults) for section, group in groups.items()}
+    whole = {section: _samples(group, by, faults, left) for section, group in groups.items()}
     for section, samples in whole.items():
         sides = list(dict.fromkeys(reading.side for reading in groups[section]))
-        choice = choose(sides) if len(sides) > 1 else None
+        choice = choose(sides, found.words, found.led) if len(sides) > 1 else None
         if len(sides) > 1 and choice is None:
             reasons.append(f"{_and(sides)}: no name says which side is the baseline; call one main or before")
         if choice is None:
             left += [_alone(name, section, of_side) for name, of_side in samples.items()]
             continue
         for own, told in _by_sides(samples, sides).items():
-            ours = _of_some(own, choice)
+            ours = _of_some(own, choice, found)
             if ours is None:
                 left += [_alone(name, section, of_side) for name, of_side in told.items()]
                 continue
             guesses += [ours.guessed] if ours.guessed else []
+            left += [
+                _idle(name, section) for name, of_side in told.items() if not WORK.match(name) and not any(map(_value, of_side.values()))
+            ]
             pairs += _pairs(section, samples, told, ours.side, [side for side in own if side != ours.side], ours.guessed)
     left += _commas_read(readings, by) if pairs else []
     scores, totals, more = score_pairs.score_pairs(found.scores)
@@ -129,16 +138,16 @@ def _in_turn(readings: Sequence[Reading], said: str) -> list[Reading]:
 
 
 def _by_sides(samples: Samples, sides: Sequence[str]) -> Mapping[tuple[str, ...], Samples]:
-    """The labels of a section by the sides that have them: some may be told of before and after, others of main and the patch."""
+    """The labels of a section by the sides that have them: some may be of before and after, others of main and the patch."""
     found: dict[tuple[str, ...], dict[str, Mapping[str, _Sample]]] = {}
     for name, of_side in samples.items():
         found.setdefault(tuple(side for side in sides if side in of_side), {})[name] = of_side
     return found
 
 
-def _of_some(sides: Sequence[str], whole: Choice) -> Choice | None:
+def _of_some(sides: Sequence[str], whole: Choice, found: Found) -> Choice | None:
     """The baseline among some sides of a section: the whole section's where it is one of them, else one that its own name says."""
-    own = choose(sides) if len(sides) > 1 else None
+    own = choose(sides, found.words, found.led) if len(sides) > 1 else None
     if own is None or own.side == whole.side or (whole.side not in sides and not own.guessed):
         return own
     return whole if whole.side in sides else None
@@ -176,8 +185,8 @@ def _and(names: Sequence[str]) -> str:
 # --- samples ------------------------------------------------------------------------------------------------------
 
 
-def _samples(group: Sequence[Reading], by: numerals.Convention, faults: list[str]) -> Samples:
-    """What each side says of each label of a section; what can't be compared is a fault."""
+def _samples(group: Sequence[Reading], by: numerals.Convention, faults: list[str], left: list[str]) -> Samples:
+    """What each side says of each label of a section; what can't be compared is a fault, a mean that is not used is left out."""
     labels: dict[str, list[Reading]] = defaultdict(list)
     for reading in _numbered(group):
         labels[plain_name(reading.label)].append(reading)
@@ -188,15 +197,21 @@ def _samples(group: Sequence[Reading], by: numerals.Convention, faults: list[str
             faults.append(f"{'the column' if readings[0].kind == 'column' else 'the row'} {readings[0].label!r} {line}")
             continue
         of_side: dict[str, list[tuple[Reading, float]]] = defaultdict(list)
+        made: dict[str, list[float]] = defaultdict(list)
         for reading, value in zip(readings, line.values, strict=True):
-            of_side[reading.side].append((reading, value))
+            if reading.made:
+                made[reading.side].append(value)
+            else:
+                of_side[reading.side].append((reading, value))
+        means = _means(of_side, made)
+        left += [f"{each.made} of the runs of {each.side}" for each in readings if each.made] if not means else []
         twice = [side for side, ones in of_side.items() if not _are_runs(ones)]
         if twice:
             faults.append(f"the row {readings[0].label!r} is there twice: name its numbers apart")
             continue
         way = better(readings[0].measure, line.unit or readings[0].named)
         found[line.label] = {
-            side: _Sample(label=line.label, values=tuple(value for _, value in ones), runs=_runs(ones), better=way)
+            side: _Sample(label=line.label, values=tuple(value for _, value in ones), runs=_runs(ones), better=way, mean=means.get(side))
             for side, ones in of_side.items()
         }
     return found
@@ -206,7 +221,7 @@ def _numbered(group: Sequence[Reading]) -> Iterator[Reading]:
     """The readings; of tables of one shape in one section the later ones by their number."""
     places: dict[tuple[str, str], list[int]] = defaultdict(list)
     for reading in group:
-        if reading.kind not in ("row", "column") or reading.run:
+        if reading.kind not in ("row", "column") or reading.run or reading.made:
             yield reading
             continue
         own = places[plain_name(reading.side), plain_name(reading.label)]
@@ -214,6 +229,16 @@ def _numbered(group: Sequence[Reading]) -> Iterator[Reading]:
         number = own.index(reading.place) + 1
         caption = reading.context.caption.strip(" :*_")[:CAPTION]
         yield replace(reading, label=f"{reading.label} ({caption or f'table {number}'})") if number > 1 else reading
+
+
+def _means(of_side: Mapping[str, Sequence[tuple[Reading, float]]], made: Mapping[str, Sequence[float]]) -> Mapping[str, float]:
+    """The mean that each side printed beside its runs; {} where one has none, or has a number that can't be their mean."""
+    for side, ones in of_side.items():
+        values, printed = [value for _, value in ones], made.get(side, ())
+        room = ROUNDED * max(map(abs, values))
+        if len(values) < 2 or len(printed) != 1 or not min(values) - room <= printed[0] <= max(values) + room:
+            return {}
+    return {side: made[side][0] for side in of_side}
 
 
 def _are_runs(ones: Sequence[tuple[Reading, float]]) -> bool:
@@ -260,6 +285,7 @@ def _pairs(section: Section, samples: Samples, told: Samples, base: str, others:
                     guessed=guessed,
                     same_work=same,
                     is_work=is_work,
+                    means=one.mean is not None and two.mean is not None,
                 )
 
 
@@ -269,6 +295,17 @@ def _same_work(samples: Samples, base: str, side: str) -> bool:
     return all(abs(one - other) <= LITTLE * max(abs(one), abs(other)) for one, other in work)
 
 
+def _value(sample: _Sample) -> float:
+    return sample.value
+
+
+def _idle(name: str, section: Section) -> str:
+    return f"{name}{_under(section)}: 0 on both sides"
+
+
 def _alone(name: str, section: Section, of_side: Mapping[str, _Sample]) -> str:
-    where = f", under {' / '.join(section)}" if section else ""
-    return f"{name}{where}: {' and '.join(of_side)} alone {'has' if len(of_side) == 1 else 'have'} it"
+    return f"{name}{_under(section)}: {' and '.join(of_side)} alone {'has' if len(of_side) == 1 else 'have'} it"
+
+
+def _under(section: Section) -> str:
+    return f", under {' / '.join(section)}" if section else ""

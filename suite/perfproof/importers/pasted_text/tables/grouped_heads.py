@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from perfproof.importers.pasted_text.cells import bare, cell
-from perfproof.model.scenarios.side_names import release
+from perfproof.model.scenarios.metric_directions import better
+from perfproof.model.scenarios.side_names import release, role
 
 MOST_LINES = 4
 """Lines of a head, at most."""
@@ -43,8 +44,17 @@ def joined(lines: Sequence[Sequence[str]]) -> tuple[str, ...]:
     names = []
     for at, own in enumerate(lines[-1]):
         parts = [bare(own), *(line[at] for line in reversed(above))] if at else [next(filter(None, (bare(line[0]) for line in lines)), "")]
-        names.append(" ".join(dict.fromkeys(part for part in parts if part)))
+        kept = list(dict.fromkeys(part for part in parts if part))
+        behind = " ".join(kept[1:])
+        names.append(f"{kept[0]} ({behind})" if behind and _is_metric(kept[0], behind) else " ".join(kept))
     return tuple(names)
+
+
+def _is_metric(own: str, groups: str) -> bool:
+    """Whether the lowest name alone has a direction that it has no more with its groups, which are no sides."""
+    return (
+        better(own) is not None and better(f"{own} {groups}") is None and not role(groups) and release(groups) is None and "(" not in groups
+    )
 
 
 def _filled(line: Sequence[str]) -> list[str]:

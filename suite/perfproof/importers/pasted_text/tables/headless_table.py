@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from perfproof.importers.pasted_text.cells import Cell, cell, unit_of
-from perfproof.importers.pasted_text.headings import Context
+from perfproof.importers.pasted_text.contexts import Context
 from perfproof.importers.pasted_text.readings import Found, Reading, ordinal
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from perfproof.importers.pasted_text.headings import Context
+from perfproof.importers.pasted_text.contexts import Context
 from perfproof.importers.pasted_text.readings import Found, Reading, Score
 from perfproof.importers.pasted_text.tables.table_shapes import Table
 from perfproof.model.base import numerals

@@ -8,8 +8,10 @@ from collections.abc import Iterator, Sequence
 from perfproof.importers.pasted_text.cells import Cell, unit_of
 from perfproof.importers.pasted_text.named_values import arrowed
 from perfproof.importers.pasted_text.readings import Reading
-from perfproof.importers.pasted_text.tables.captions import above
-from perfproof.importers.pasted_text.tables.table_columns import Column
+from perfproof.importers.pasted_text.run_means import is_mean
+from perfproof.importers.pasted_text.tables.captions import above, without_conditions
+from perfproof.importers.pasted_text.tables.cell_lists import named as named_in
+from perfproof.importers.pasted_text.tables.column_names import Column, statistic
 from perfproof.importers.pasted_text.tables.table_grid import Grid, labels, made_of_runs, reading, run_in, unit_in, unit_of_labels
 from perfproof.model.base.quantities import known, scale
 from perfproof.model.scenarios.metric_directions import STATISTICS, better
@@ -20,12 +22,13 @@ def columns_of_sides(grid: Grid) -> Iterator[Reading | str]:
     """The numbers of either side, row by row; what only tells of the sides, and versions of software, by name."""
     versions = any(release(one.text) is not None for row in grid.rows for one in _of_sides(grid, row))
     for row, part in zip(grid.rows, grid.parts, strict=True):
-        if made := made_of_runs(grid, row):
+        made = made_of_runs(grid, row)
+        if made and not is_mean(made):
             yield f"{made} of the runs"
             continue
         words = labels(grid, row)
         named = " ".join(text for text, is_key in words if not is_key)
-        if _SETTING.match(named) and not any(known(one.unit) for one in _of_sides(grid, row)) and better(named) is None:
+        if _SETTING.match(named) and not any(known(one.unit) for one in _of_sides(grid, row)) and not (better(named) or unit_of(named)):
             yield f"{named}: a setting"
             continue
         measured = any(known(one.unit) and one.unit != "%" for one in _of_sides(grid, row)) or "/" in unit_of(named)
@@ -86,8 +89,13 @@ def _of_side(grid: Grid, row: Sequence[Cell], part: str, column: Column, one: Ce
             digits=one.digits,
             unit=unit,
             named=named,
-            run=column.run or run_in(grid, row),
+            run="" if made_of_runs(grid, row) else column.run or run_in(grid, row),
+            made=made_of_runs(grid, row),
         )
+    elif values := named_in(one.text):
+        for value in values:
+            own = ", ".join(part for part in (value.name, label) if part)
+            yield reading(grid, part, side=column.side, label=own, measure=value.name, digits=value.digits, unit=value.unit, named="")
     elif one.text or one.kind == "missing":
         yield f"{label} of {column.side}: {one.text or 'nothing'}" if one.kind == "missing" else f"{label}: {one.text}"
 
@@ -101,8 +109,9 @@ def _label(grid: Grid, row: Sequence[Cell], column: Column) -> tuple[str, str, s
     rest = [text for text in (column.metric, *(text for text, _ in words)) if text and text != measure]
     caption = above(grid.context)
     head = next((name for name, each in zip(grid.head, grid.columns, strict=True) if each.kind == "label" and better(name)), "")
-    called = caption.label.split(", ")[0] if not measure and better(caption.label) else ""
-    label = ", ".join(part for part in (measure or called, *rest) if part) or caption.label or "value"
+    called = without_conditions(caption.label) if not measure and better(caption.label) else ""
+    called = head if head and named and all(map(statistic, named)) and not column.metric else called
+    label = ", ".join(part for part in dict.fromkeys((called, measure, *rest)) if part) or caption.label or "value"
     of_caption = caption.decides if not measure or (better(caption.decides) and not unit_of(measure)) else ""
     decides = measure if better(measure) else head or of_caption or measure or label
     unit = unit_of(measure) or unit_of_labels(grid, measure)
@@ -110,7 +119,7 @@ def _label(grid: Grid, row: Sequence[Cell], column: Column) -> tuple[str, str, s
 
 
 def _tells(labels: Sequence[str]) -> bool:
-    """Whether a row is no metric but of what is told about the sides: "runs", "p-value", "speedup"."""
+    """Whether a row is no metric but of what is said about the sides: "runs", "p-value", "speedup"."""
     label = " ".join(labels)
     words = [word for word in re.split(r"[\s_]+", label) if word.lower() not in STATISTICS and not ("_" in label and known(word))]
     return better(label) is None and bool(re.search(r"[^\W\d_]", " ".join(words))) and describes(" ".join(words))

@@ -2,24 +2,42 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from perfproof.importers.pasted_text.cells import Cell, unit_of
-from perfproof.importers.pasted_text.headings import RUN, run_of
 from perfproof.importers.pasted_text.readings import Reading
-from perfproof.importers.pasted_text.tables import table_columns
+from perfproof.importers.pasted_text.run_means import is_mean
+from perfproof.importers.pasted_text.run_numbers import RUN, run_of
+from perfproof.importers.pasted_text.tables import side_labels
 from perfproof.importers.pasted_text.tables.captions import above
+from perfproof.importers.pasted_text.tables.column_names import KEY, without_unit
+from perfproof.importers.pasted_text.tables.sided_columns import is_switched
 from perfproof.importers.pasted_text.tables.table_grid import Grid, labels, made_of_runs, reading, run_in, unit_in, unit_of_labels
 from perfproof.model.scenarios.metric_directions import better
 from perfproof.model.scenarios.side_names import role, split
 
 
 def rows_of_sides(grid: Grid, at: int) -> Iterator[Reading | str]:
-    switch = table_columns.is_switch(grid.head[at], [row[at].text for row in grid.rows])
+    sized = _with_sizes(grid, at)
+    switch = side_labels.is_switch(grid.head[at], [row[at].text for row in grid.rows])
     for row, part in zip(grid.rows, grid.parts, strict=True):
         side, run = (f"{grid.head[at]}={row[at].text}", "") if switch and row[at].text else _with_run(row[at].text)
-        if side:
-            yield from _values(grid, row, part, table_columns.without_unit(side), run, unit_of(side))
+        if side and side_labels.claims(side):
+            yield f"{side} of the sides"
+        elif side:
+            yield from _values(sized, row, part, without_unit(side), run, unit_of(side))
+
+
+def _with_sizes(grid: Grid, at: int) -> Grid:
+    """The table; where the head of its sides is what the numbers in the other heads are of, "bs | 1 | 4 | 16", these with its name."""
+    key = grid.head[at]
+    metrics = [column for column in grid.columns if column.kind == "metric"]
+    if not KEY.match(key) or not all(re.fullmatch(r"[0-9]{1,7}k?", column.metric) for column in metrics):
+        return grid
+    columns = [replace(column, metric=f"{key} {column.metric}") if column.kind == "metric" else column for column in grid.columns]
+    return replace(grid, columns=columns)
 
 
 def _with_run(name: str) -> tuple[str, str]:
@@ -30,7 +48,8 @@ def _with_run(name: str) -> tuple[str, str]:
 
 def _values(grid: Grid, row: Sequence[Cell], part: str, side: str, run: str = "", of_row: str = "") -> Iterator[Reading | str]:
     """The numbers of a row that is of one side, each under its column's metric."""
-    if made := made_of_runs(grid, row):
+    made = made_of_runs(grid, row)
+    if made and not is_mean(made):
         yield f"{made} of the runs of {side}" if side else f"{made} of the runs"
         return
     words = [text for text, _ in labels(grid, row)]
@@ -38,7 +57,8 @@ def _values(grid: Grid, row: Sequence[Cell], part: str, side: str, run: str = ""
         if column.kind != "metric":
             continue
         numbered = RUN.fullmatch(column.metric)
-        label, measure, named = _called(grid, words, "" if numbered else column.metric, column.unit)
+        mean = made or (column.metric if is_mean(column.metric) and any(RUN.fullmatch(each.metric) for each in grid.columns) else "")
+        label, measure, named = _called(grid, words, "" if numbered or mean == column.metric else column.metric, column.unit)
         if one.kind == "value":
             yield reading(
                 grid,
@@ -49,7 +69,8 @@ def _values(grid: Grid, row: Sequence[Cell], part: str, side: str, run: str = ""
                 digits=one.digits,
                 unit=one.unit or unit_in(grid, row) or of_row,
                 named=named,
-                run=(run_of(numbered) if numbered else run) or run_in(grid, row),
+                run="" if mean else (run_of(numbered) if numbered else run) or run_in(grid, row),
+                made=mean,
                 kind="column",
             )
         elif one.text:
@@ -79,6 +100,8 @@ def sides_in_labels(grid: Grid) -> Iterator[Reading | str] | None:
             sides.setdefault(rest.casefold(), set()).add(role(side))
     shared = {rest for rest, roles in sides.items() if {"baseline", "candidate"} <= roles}
     found = [next((pair for pair in pairs if pair[1].casefold() in shared), None) for pairs in ways]
+    if len(shared) == 1 and is_switched(next(iter(shared)), ways):
+        return None
     if not shared or sum(pair is not None for pair in found) < 2:
         return None
     return _in_labels(grid, at, found)

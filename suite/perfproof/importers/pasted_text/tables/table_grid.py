@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from perfproof.importers.pasted_text.cells import Cell
-from perfproof.importers.pasted_text.headings import RUN, Context, run_of
+from perfproof.importers.pasted_text.contexts import Context
 from perfproof.importers.pasted_text.readings import Reading
-from perfproof.importers.pasted_text.tables.table_columns import Column, statistic
+from perfproof.importers.pasted_text.run_numbers import RUN, run_of
+from perfproof.importers.pasted_text.tables.column_names import Column, statistic
 from perfproof.model.base.quantities import scale
 from perfproof.model.scenarios.metric_directions import better
 

@@ -6,18 +6,28 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from perfproof.importers.pasted_text.alternatives import told_apart
 from perfproof.importers.pasted_text.cells import DIGITS, Cell, bare, cell, unit_of
-from perfproof.importers.pasted_text.headings import Context
+from perfproof.importers.pasted_text.clients.timing_blocks import apart
+from perfproof.importers.pasted_text.contexts import Context
 from perfproof.importers.pasted_text.readings import Found, Reading
-from perfproof.importers.pasted_text.tables import grouped_heads, headless_table, table_columns
+from perfproof.importers.pasted_text.tables import (
+    cell_legends,
+    claimed_changes,
+    grouped_heads,
+    headless_table,
+    side_labels,
+    sides_elsewhere,
+    table_columns,
+)
+from perfproof.importers.pasted_text.tables.column_names import KEY, statistic
 from perfproof.importers.pasted_text.tables.side_columns import columns_of_sides
 from perfproof.importers.pasted_text.tables.side_rows import rows_of_sides, sides_in_labels, values_only
-from perfproof.importers.pasted_text.tables.table_columns import Column
 from perfproof.importers.pasted_text.tables.table_grid import Grid, reading
 from perfproof.importers.pasted_text.tables.table_shapes import Table
 from perfproof.model.base.quantities import known
 from perfproof.model.scenarios.metric_directions import better
-from perfproof.model.scenarios.side_names import commit, release, role
+from perfproof.model.scenarios.side_names import release, role
 
 _SIDE_AND_NUMBER = re.compile(
     rf"(?P<side>[A-Za-z][\w ()#./+-]{{0,30}}?)\s*[:=]?\s*(?P<digits>{DIGITS})(?:\s?(?P<unit>ns|us|µs|ms|s|sec|min|%|[KMGTk]i?B"
@@ -27,8 +37,9 @@ NAMED_ROWS = 3
 """How many rows of a table without sides are named."""
 
 
-def read(table: Table, context: Context, place: int) -> Found:
-    """What a table says, below a context; `place` is the item's."""
+def read(table: Table, context: Context, place: int, *, sided: bool = False, order: cell_legends.Order | None = None) -> Found:
+    """What a table says, below a context; `place` is the item's. A `sided` one is of the side that the heading above it names; `order` is
+    what the text says of the two numbers of a cell."""
     width = max(len(row) for row in table.rows)
     rows = [(*row, *[""] * (width - len(row))) for row in table.rows]
     first = [cell(text) for text in rows[0]]
@@ -44,39 +55,62 @@ def read(table: Table, context: Context, place: int) -> Found:
         return Found(faults=[odd])
     if not headed:
         return headless_table.read(body, context, table.number, place)
-    names, filled = _two_lines(head, body) if table.heads == 1 else (head, body)
+    head, body = _without_index(head, body)
+    rows = [each for row in body for each in _of_statistics(row)]
+    names, filled = _parted(*(_two_lines(head, rows) if table.heads == 1 else (head, rows)))
+    names = cell_legends.told(names, filled, order)
     typed = [tuple(cell(text) for text in row) for row in filled]
-    parts, typed = _parts(_filled(typed))
+    parts, typed = _parts(_filled(names, typed))
     if not typed:
         return Found()
-    names = tuple(bare(name) for name in names)
-    columns = table_columns.columns(names, typed)
-    grid = Grid(head=names, columns=columns, rows=tuple(typed), parts=tuple(parts), context=context, number=table.number, place=place)
-    return _grid(grid)
+    hashed = sum(bool(_HASHED.match(bare(name))) for name in names) > 1
+    plain = tuple(_HASHED.sub(r"run \g<run>", bare(name)) if hashed else bare(name) for name in names)
+    columns = table_columns.columns(plain, typed, sided=sided)
+    grid = Grid(head=plain, columns=columns, rows=tuple(typed), parts=tuple(parts), context=context, number=table.number, place=place)
+    return _grid(grid, sided=sided)
 
 
-def _grid(grid: Grid) -> Found:
+def _grid(grid: Grid, *, sided: bool) -> Found:
     if any(column.kind == "side" for column in grid.columns):
-        found = _collected(grid, columns_of_sides(grid))
-        if not found.readings and any(release(one.text) is not None for row in grid.rows for one in row):
-            found.sideless.append(f"the table in line {grid.number} holds versions of software, which are no measurements")
+        found = _or_versions(grid, _collected(grid, columns_of_sides(grid)))
+        found.led = [led] if (led := claimed_changes.order(grid)) else []
         return found
     if not grid.context.side and (inside := list(_sides_in_cells(grid))):
         return _collected(grid, iter(inside))
     if shared := sides_in_labels(grid):
         return _collected(grid, shared)
-    side = table_columns.side_column(grid.columns, grid.rows)
-    if side is not None:
+    side = side_labels.side_column(grid.columns, grid.rows)
+    if side is not None and not (sided and not sides_elsewhere.named([row[side].text for row in grid.rows])):
         columns = [replace(column, kind="side") if at == side else column for at, column in enumerate(grid.columns)]
-        grid = replace(grid, columns=_without_versions(columns, grid))
-        return _collected(grid, rows_of_sides(grid, side))
+        grid = replace(grid, columns=side_labels.beside_sides(columns, grid.rows, side))
+        return _or_versions(grid, _collected(grid, rows_of_sides(grid, side)))
     if any(one.kind == "change" for row in grid.rows for one in row):
         return _collected(grid, columns_of_sides(grid))
+    if not grid.context.side and (commands := _of_commands(grid)):
+        return _grid(commands, sided=sided)
     if not grid.context.side and role(grid.head[0]) and grid.head[1:] == ("",):
         grid = replace(grid, context=replace(grid.context, side=grid.head[0]), head=("", ""))
     found = _collected(grid, values_only(grid))
     if not grid.context.side:
         return Found(left_out=found.left_out, sideless=[_sideless(grid)] if found.readings else [])
+    return found
+
+
+def _of_commands(grid: Grid) -> Grid | None:
+    """hyperfine's table with what tells each command from the others in place of it, where that may be a side; None for any other."""
+    names = [row[0].text for row in grid.rows]
+    if grid.head[0].casefold() != "command" or len(set(names)) != len(names) or len(names) < 2:
+        return None
+    parts = [apart(name, names) for name in names]
+    if parts == names or not all(map(told_apart, parts)):
+        return None
+    return replace(grid, rows=tuple((cell(part), *row[1:]) for part, row in zip(parts, grid.rows, strict=True)))
+
+
+def _or_versions(grid: Grid, found: Found) -> Found:
+    """What was found in a table of sides; where that is nothing and it holds versions, the reason."""
+    if not found.readings and any(release(one.text) is not None for row in grid.rows for one in row):
+        found.sideless.append(f"the table in line {grid.number} holds versions of software, which are no measurements")
     return found
 
 
@@ -103,22 +137,6 @@ def _sides_in_cells(grid: Grid) -> Iterator[Reading]:
                 )
 
 
-def _tells_of_side(text: str) -> bool:
-    """Whether a cell is a version, a commit or a day: of a side, and no case of its own."""
-    return release(text) is not None or commit(text) or bool(re.fullmatch(r"20[0-9]{2}-[01][0-9]-[0-3][0-9]", text))
-
-
-def _without_versions(columns: Sequence[Column], grid: Grid) -> list[Column]:
-    """The columns; versions of software, and plain numbers of no metric beside them, only tell of the sides."""
-    versions = {
-        at
-        for at, column in enumerate(columns)
-        if column.kind in ("label", "key") and grid.rows and all(_tells_of_side(row[at].text) for row in grid.rows)
-    }
-    plain = {at for at, column in enumerate(columns) if column.kind == "metric" and not column.unit and better(column.name) is None}
-    return [replace(column, kind="claim") if at in versions or (versions and at in plain) else column for at, column in enumerate(columns)]
-
-
 def _unnamed_columns(table: Table) -> str:
     """What is wrong with a table that has more cells in a row than names in its head, "" for nothing: whose they are can't be known."""
     named, *widths = [max((at for at, text in enumerate(row, 1) if text), default=0) for row in table.rows]
@@ -128,6 +146,14 @@ def _unnamed_columns(table: Table) -> str:
     if most <= max(named, len(table.rows[0])):
         return ""
     return f"the table in line {table.number} has {most} cells in a row, and {named} names in its head: give each column a name"
+
+
+def _without_index(head: tuple[str, ...], body: list[tuple[str, ...]]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    """A table without the numbers that pandas gives its rows, where the next column names these."""
+    if head[0] or len(head) < 3 or [row[0] for row in body] != [str(at) for at in range(len(body))]:
+        return head, body
+    named = head[1] and not (role(head[1]) or release(head[1]) is not None or better(head[1]) or unit_of(head[1]))
+    return (head[1:], [row[1:] for row in body]) if named and len({row[1] for row in body}) == len(body) else (head, body)
 
 
 def _two_lines(head: Sequence[str], body: Sequence[Sequence[str]]) -> tuple[Sequence[str], Sequence[Sequence[str]]]:
@@ -140,7 +166,7 @@ def _two_lines(head: Sequence[str], body: Sequence[Sequence[str]]) -> tuple[Sequ
     named = sum(bool(role(each.text)) or (sided < 2 and release(each.text) is not None) for each in below[1:])
     numbers = any(each.kind in ("value", "change") and release(each.text) is None for each in below[1:])
     grouped = not any(head[1:].count(text) > 1 for text in head[1:] if text) and "" in head[1:]
-    under = sum(table_columns.statistic(each.text) or bool(better(each.text)) for each in below[1:])
+    under = sum(statistic(each.text) or bool(better(each.text)) for each in below[1:])
     if len(words) < 2 or numbers or (named < 2 and not (grouped and (sided >= 2 or under >= 2))):
         return head, body
     above, upper = [], ""
@@ -152,13 +178,72 @@ def _two_lines(head: Sequence[str], body: Sequence[Sequence[str]]) -> tuple[Sequ
     ], body[1:]
 
 
-def _filled(rows: Sequence[tuple[Cell, ...]]) -> list[tuple[Cell, ...]]:
-    """The rows; an empty first cell, as groups have it, is that of the row above where the rows have further words."""
+def _of_statistics(row: Sequence[str]) -> list[tuple[str, ...]]:
+    """A row whose cells hold a number of each statistic that its label lists, "TTFT p50/p90/p99", as a row of each; else as it is."""
+    found = _SEVERAL.search(bare(row[0])) if row else None
+    names = re.split(r"\s*[/|]\s*", found[0]) if found else []
+    if not found or not all(map(statistic, names)):
+        return [tuple(row)]
+    parts = [re.split(r"\s*[/|]\s*", bare(text)) for text in row[1:]]
+    several = [part for part in parts if len(part) == len(names) and all(map(_NUMBERS.fullmatch, part))]
+    if len(several) < 2 or any(len(part) > 1 and part not in several for part in parts):
+        return [tuple(row)]
+    return [
+        (bare(row[0]).replace(found[0], name), *(part[at] if part in several else "" for part in parts)) for at, name in enumerate(names)
+    ]
+
+
+_HASHED = re.compile(r"^#(?P<run>[0-9]{1,2})$")
+"""The number of a run as the name of a column."""
+_NUMBERS = re.compile(rf"\s*{DIGITS}\s*[A-Za-z%]{{0,5}}\s*")
+
+
+def _parted(head: Sequence[str], body: Sequence[Sequence[str]]) -> tuple[Sequence[str], Sequence[Sequence[str]]]:
+    """A table whose cells hold a number of each of several metrics that their head names, "TTFT/TPOT main (ms)", with a column of each."""
+    names: list[str] = []
+    rows: list[list[str]] = [[] for _ in body]
+    for at, name in enumerate(head):
+        found = _SEVERAL.search(bare(name))
+        metrics = re.split(r"\s*[/|]\s*", found[0]) if found else []
+        parts = [re.split(r"\s*[/|]\s*", bare(row[at])) for row in body]
+        fits = metrics and all(better(each) or statistic(each) for each in metrics)
+        if not fits or not all(len(each) == len(metrics) and all(map(_NUMBERS.fullmatch, each)) for each in parts):
+            names.append(name)
+            for row, own in zip(rows, body, strict=True):
+                row.append(own[at])
+            continue
+        names += [bare(name).replace(found[0], each) for each in metrics] if found else []
+        for row, part in zip(rows, parts, strict=True):
+            row += part
+    return names, rows
+
+
+_SEVERAL = re.compile(r"[\w.%]+(?:\s*/\s*[\w.%]+)+")
+
+
+_DITTO = frozenset({'"', "''", "″", "〃", "^", "ditto"})
+"""Marks that say the same as the row above."""
+
+
+def _filled(names: Sequence[str], rows: Sequence[tuple[Cell, ...]]) -> list[tuple[Cell, ...]]:
+    """The rows; empty cells at their beginning, as groups have them, and marks for the same, are those of the row above where the rows have
+    further words, or a key."""
     found: list[tuple[Cell, ...]] = []
     for row in rows:
-        grouped = found and not row[0].text and len(row) > 2 and any(one.kind == "words" for one in row[1:2]) and found[-1][0].text
-        found.append((found[-1][0], *row[1:]) if grouped else row)
+        above = found[-1] if found else row
+        own = tuple(over if one.text.casefold() in _DITTO else one for over, one in zip(above, row, strict=True))
+        first = next((at for at, one in enumerate(own) if one.text), 0)
+        grouped = 0 < first < len(own) - 1 and above[0].text and _tells_apart(bare(names[first]), own[first])
+        found.append((*above[:first], *own[first:]) if grouped else own)
     return found
+
+
+def _tells_apart(name: str, one: Cell) -> bool:
+    """Whether a cell below a name is no measurement: words, a key, or a size such as 8 or 1k/1k where the name is of no metric and no
+    side."""
+    neutral = better(name) is None and not unit_of(name) and not role(name) and release(name) is None
+    size = re.fullmatch(r"[0-9]{1,6}[kK]?(?:\s?[/x×]\s?[0-9]{1,6}[kK]?)*", one.text)
+    return one.kind == "words" or bool(KEY.match(name)) or bool(size and neutral)
 
 
 def _parts(rows: Sequence[tuple[Cell, ...]]) -> tuple[list[str], list[tuple[Cell, ...]]]:

@@ -1,4 +1,4 @@
-"""Tables as they stand in a text: rows of bars, drawn frames, values separated by commas or tabs, columns aligned by blanks."""
+"""Tables as they stand in a text: rows of bars, drawn frames, values separated by commas or tabs."""
 
 from __future__ import annotations
 
@@ -7,26 +7,21 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from perfproof.importers.pasted_text.cells import cell
+from perfproof.importers.pasted_text.cells import cell, unit_of
 from perfproof.importers.pasted_text.lines.text_lines import Line
 from perfproof.importers.pasted_text.tables import grouped_heads
 from perfproof.model.base.quantities import known
-from perfproof.model.scenarios.side_names import describes, release, role
+from perfproof.model.scenarios.side_names import release, role
 
 LEAST_ROWS = 2
 MOST_ROWS = 5_000
-MOST_LINES = 300
-"""Lines of a table without marks, at most."""
-_GAP = re.compile(r"\S\s{2,}\S")
-LEAST_COLUMNS = 3
-"""Columns of a table without marks, at least: a label and two sides."""
 _BARS = "|│┃║┆┊"
-_RULE = re.compile(r"^[\s|:+=\-─━═┄┈┌┐└┘├┤┬┴┼┏┓┗┛┣┫┳┻╋┡┩╇╈╭╮╰╯╞╡╪╔╗╚╝╠╣╦╩╬╟╢╫╤╧┠┨┯┷╂┢┪]{3,}$")
+RULE = re.compile(r"^[\s|│┃║:+=\-─━═┄┈┌┐└┘├┤┬┴┼┏┓┗┛┣┫┳┻╋┡┩╇╈╭╮╰╯╞╡╪╔╗╚╝╠╣╦╩╬╟╢╫╤╧┠┨┯┷╂┢┪]{3,}$")
 _THOUSANDS = re.compile(r"(?<=[0-9]),(?=[0-9]{3}(?![0-9]))")
 _THREADS = re.compile(r"^[0-9]+ threads?: -+$")
 """A line that torch.utils.benchmark prints within its tables."""
 _FRAME = re.compile(r"^[+┌┏╭╔├┡└┗╰╚┣┢╞╟╠]")
-_SPLIT = re.compile(rf"(?<!\\)[{_BARS}]")
+SPLIT = re.compile(rf"(?<!\\)[{_BARS}]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,10 +53,10 @@ def barred_table(lines: Sequence[Line], at: int) -> tuple[Table, int] | None:
                 heads = len(rows)
             ruled = ruled or len(rows) == 1
             drawn = drawn or bool(_FRAME.match(text))
-        elif _SPLIT.search(text):
-            if rows and ruled and place + 1 < len(lines) and _is_rule(lines[place + 1].text) and _starts_anew(rows, text, drawn):
+        elif SPLIT.search(text):
+            if rows and ruled and place + 1 < len(lines) and _is_rule(lines[place + 1].text) and _starts_a_table(rows, text, drawn):
                 break
-            rows.append(tuple(each.strip().replace("\\|", "|") for each in _SPLIT.split(_unframed(text))))
+            rows.append(tuple(each.strip().replace("\\|", "|") for each in SPLIT.split(_unframed(text))))
             bars.append(_bars(text))
         else:
             break
@@ -90,30 +85,37 @@ def _barred(lines: Sequence[Line], at: int) -> bool:
     text = lines[at].text
     below = lines[at + 1].text if at + 1 < len(lines) else ""
     if text[0] in _BARS:
-        return len(_SPLIT.findall(text)) > 1 and (text[-1] in _BARS or below != "")
+        return len(SPLIT.findall(text)) > 1 and (text[-1] in _BARS or below != "")
     if _is_rule(text):
         return bool(_FRAME.match(text)) and below[:1] in tuple(_BARS) and below != ""
-    if len(_SPLIT.findall(text)) > 1 and _SPLIT.search(below) and not _is_rule(below):
+    if len(SPLIT.findall(text)) > 1 and SPLIT.search(below) and not _is_rule(below):
         below = next(
-            (line.text for line in lines[at + 2 : at + 1 + grouped_heads.MOST_LINES] if not _SPLIT.sub("", line.text).strip(" -=+:")), ""
+            (line.text for line in lines[at + 2 : at + 1 + grouped_heads.MOST_LINES] if not SPLIT.sub("", line.text).strip(" -=+:")), ""
         )
-        return _is_rule(below) and bool(set(below) & set("|+┼"))
+        return (_is_rule(below) and bool(set(below) & set("|+┼"))) or _sides_above_values(lines, at)
     return " | " in text and _is_rule(below) and bool(set(below) & set("|+┼"))
 
 
+def _sides_above_values(lines: Sequence[Line], at: int) -> bool:
+    """Whether a line of bars without a rule names both sides, above as many values."""
+    head, below = ([each.strip() for each in SPLIT.split(line.text)] for line in lines[at : at + 2])
+    values = [cell(each).kind in ("value", "missing") for each in below[1:]]
+    return len(head) == len(below) and all(values) and {role(each) for each in head} >= {"baseline", "candidate"}
+
+
 def _is_rule(text: str) -> bool:
-    return bool(_RULE.match(text)) and bool(re.search(r"-:?\||\|:?-(?!\s)|[-=─━═]{2}", text))
+    return bool(RULE.match(text)) and bool(re.search(r"-:?\||\|:?-(?!\s)|[-=─━═]{2}", text))
 
 
-def _starts_anew(rows: Sequence[Sequence[str]], text: str, drawn: bool) -> bool:
+def _starts_a_table(rows: Sequence[Sequence[str]], text: str, drawn: bool) -> bool:
     """Whether a second head stands in the middle of bars: its rule below it, and no number in it."""
-    cells = [each.strip() for each in _SPLIT.split(_unframed(text))]
+    cells = [each.strip() for each in SPLIT.split(_unframed(text))]
     return not drawn and len(rows) > 1 and not any(cell(each).kind in ("value", "change") for each in cells)
 
 
 def _bars(text: str) -> list[int]:
     """Where the bars of a line stand, with those that it has at neither end."""
-    found = [bar.start() for bar in _SPLIT.finditer(text)]
+    found = [bar.start() for bar in SPLIT.finditer(text)]
     return [*([] if text[0] in _BARS else [-1]), *found, *([] if text[-1] in _BARS else [len(text)])]
 
 
@@ -134,8 +136,11 @@ def _joined(rows: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
 
 
 def _goes_on(above: Sequence[str], row: Sequence[str]) -> bool:
-    """Whether a row is the rest of the one above: words in brackets or in small letters, half of a bracket, what "per" wants."""
+    """Whether a row is the rest of the one above: words in brackets or in small letters, half of a bracket, what "per" wants, the end of a
+    name with its unit."""
     filled = [(one, more) for one, more in zip(above, row, strict=True) if more]
+    if row[0] and not any(row[1:]) and any(above[1:]) and unit_of(row[0]) and not unit_of(above[0]) and cell(row[0]).kind == "words":
+        return True
     return bool(filled) and all(
         cell(more).kind == "words"
         and bool(re.match(r"[(\[a-z/]", more) or more.count("(") != more.count(")") or re.search(r"(?i)\b(?:per|of|to|for|by)$", one))
@@ -146,13 +151,18 @@ def _goes_on(above: Sequence[str], row: Sequence[str]) -> bool:
 def separated_table(lines: Sequence[Line], at: int) -> tuple[Table, int] | None:
     """Two lines or more with as many tabs, commas or semicolons each, the first a head of words and the others with numbers."""
     for mark in ("\t", ",", ";"):
+        if grouped := _grouped(lines, at, mark):
+            return grouped
         if mark not in lines[at].text or at + 1 >= len(lines) or not re.search(r"[0-9]", lines[at + 1].text):
             continue
-        if not _headed([lines[at].text.split(mark), lines[at + 1].text.split(mark)]) and '"' not in lines[at].text + lines[at + 1].text:
+        if not headed([lines[at].text.split(mark), lines[at + 1].text.split(mark)]) and '"' not in lines[at].text + lines[at + 1].text:
             continue
         place = at
         while place < len(lines) and lines[place].text.count(mark) and place - at < MOST_ROWS:
             place += 1
+        told = [bool(re.search(r"\w\s?:(?:\s|$)", line.text)) for line in lines[at : at + 2]]
+        if mark == "," and all(told):
+            continue  # names and values: "before: TTFT 12 ms, TPOT 3 ms"
         if mark == "," and not any("," in _THOUSANDS.sub("", line.text) for line in lines[at:place]):
             continue
         if any(re.match(r"[-*+•]\s", line.text) for line in lines[at + 1 : at + 2]) or _unclosed(lines[at].text.split(mark)):
@@ -165,9 +175,26 @@ def separated_table(lines: Sequence[Line], at: int) -> tuple[Table, int] | None:
         except csv.Error:
             continue
         rows = rows[: next((place for place, row in enumerate(rows) if len(row) != len(rows[0])), len(rows))]
-        if _headed(rows) and (mark != "," or not any(" " in each and len(each.split()) > 6 for each in rows[0])):
+        if headed(rows) and (mark != "," or not any(" " in each and len(each.split()) > 6 for each in rows[0])):
             return Table(rows=tuple(rows), ruled=True, drawn=False, number=lines[at].number), at + len(rows)
     return None
+
+
+def _grouped(lines: Sequence[Line], at: int, mark: str) -> tuple[Table, int] | None:
+    """A table whose head has a line of groups, with empty cells behind each, above the line of its columns."""
+    if at + 2 >= len(lines):
+        return None
+    above, names = ([each.strip() for each in line.text.split(mark)] for line in lines[at : at + 2])
+    filled = [each for each in above if each]
+    if len(filled) < 2 or above[0] or len(names) < len(above) or not all(names[1:]) or not grouped_heads.is_head([above, names]):
+        return None
+    if not any(one == "" for one in above[1:]) or len({name.casefold() for name in names[1:]}) == len(names) - 1:
+        return None
+    found = separated_table(lines, at + 1) if mark in lines[at + 1].text else None
+    if found is None or len(found[0].rows[0]) != len(names):
+        return None
+    rows = ((*above, *[""] * (len(names) - len(above))), *found[0].rows)
+    return Table(rows=rows, ruled=True, drawn=False, number=lines[at].number, heads=2), found[1]
 
 
 def _unclosed(cells: Sequence[str]) -> bool:
@@ -175,135 +202,20 @@ def _unclosed(cells: Sequence[str]) -> bool:
     return any(each.count("(") != each.count(")") for each in cells) and not any('"' in each for each in cells)
 
 
-def aligned_table(lines: Sequence[Line], at: int) -> tuple[Table, int] | None:
-    """Columns aligned by blanks: a head of words, then lines with numbers, with as many columns; the head may lack the first."""
-    rows: list[tuple[str, ...]] = []
-    place, ruled = at, False
-    if not _may_be_head(lines, at):
-        return None
-    while place < len(lines) and len(rows) < MOST_ROWS and (text := lines[place].text):
-        if _RULE.match(text) or re.fullmatch(r"[-= ]{3,}", text):
-            ruled = ruled or len(rows) == 1
-        elif rows and ((":" in text and re.match(r"^[A-Z]\w+:", text)) or (len(rows) >= LEAST_ROWS and _ends(text, rows))):
-            break
-        else:
-            cells = re.split(r"\s{2,}|\t+", text)
-            remark = rows and len(cells) == len(rows[0]) + 1 and re.fullmatch(r"\(.*\)", cells[-1])
-            rows.append(tuple([*cells[:-2], f"{cells[-2]} {cells[-1]}"] if remark else cells))
-            if not _goes_on_aligned(rows, ruled):
-                return _loose(lines, at, at + MOST_ROWS)  # no line below can make it a table
-        place += 1
-    if len(rows) < LEAST_ROWS:
-        return None
-    width = len(rows[1])
-    claimed = all(cell(row[-1]).kind == "claim" for row in rows[1:] if len(row) == width)
-    rows = [(*row, "") if claimed and len(row) == width - 1 and row is not rows[0] else row for row in rows]
-    head = ("", *rows[0]) if len(rows[0]) == width - 1 else rows[0]
-    body = [row for row in rows[1:] if len(row) == width]
-    if len(head) == width and len(body) == len(rows) - 1 and _headed([head, *body]) and width > (2 if not ruled else 1):
-        return Table(rows=(head, *body), ruled=True, drawn=False, number=lines[at].number), place
-    return _loose(lines, at, place)
-
-
-def _goes_on_aligned(rows: Sequence[Sequence[str]], ruled: bool) -> bool:
-    """Whether rows may be the first of a table: the second fits the head, and the last has as many cells, or lacks one."""
-    if len(rows) < LEAST_ROWS:
-        return True
-    if len(rows[1]) <= (1 if ruled else 2):
-        return False
-    width = len(rows[1])
-    head = ("", *rows[0]) if len(rows[0]) == width - 1 else rows[0]
-    return len(head) == width and len(rows[-1]) in (width, width - 1) and (len(rows) > LEAST_ROWS or _headed([head, rows[1]]))
-
-
-def _ends(text: str, rows: Sequence[Sequence[str]]) -> bool:
-    """Whether a line of one cell ends a table: a side's name, or a remark behind a table of several columns."""
-    return not re.search(r"\s{2,}|\t", text) and (bool(role(text)) or (len(rows[-1]) > 2 and not re.search(r"[0-9]$", text)))
-
-
-def _may_be_head(lines: Sequence[Line], at: int) -> bool:
-    """Whether a line has several words and no value, and one of the two below it has numbers."""
-    cells = re.split(r"\s{2,}|\t+", lines[at].text)
-    words = cells if len(cells) > 1 else lines[at].text.split()
-    below = " ".join(line.text for line in lines[at + 1 : at + 3])
-    return len(words) > 1 and ": " not in lines[at].text and bool(re.search(r"[0-9]", below)) and not lines[at].text.endswith(":")
-
-
-def gutter_table(lines: Sequence[Line], at: int) -> tuple[Table, int] | None:
-    """Columns that only their places tell apart, with empty cells: each gap that all lines have is one between columns."""
-    if not any(_GAP.search(line.text) for line in lines[at : at + 2]) or (at and _GAP.search(lines[at - 1].text)):
-        return None  # no columns, or lines of which the first was tried
-    end = next((place for place in range(at, len(lines)) if lines[place].empty or place - at >= MOST_LINES), len(lines))
-    block = [" " * line.indent + line.text for line in lines[at:end] if not _RULE.match(line.text)]
-    if len(block) <= LEAST_ROWS or any(_SPLIT.search(text) or "\t" in text for text in block):
-        return None
-    rows = _by_gutters(block)
-    width = len(rows[0])
-    values = [[cell(each).kind in ("value", "change", "missing") and bool(each) for each in row] for row in rows]
-    first = next((place for place, row in enumerate(values) if sum(row) > 1), 0)
-    if not 0 < first <= grouped_heads.MOST_LINES or width < LEAST_COLUMNS:
-        return None
-    numeric = [column for column in range(width) if all(row[column] for row in values[first:])]
-    head = tuple(" ".join(row[column] for row in rows[:first] if row[column]) for column in range(width))
-    sided = sum(
-        bool(role(head[column]) or release(head[column])) and not known(head[column].split(" ")[-1].strip("()")) for column in numeric
-    )
-    if len(numeric) < 2 or not sided or any(sum(row) for row in values[:first] if not any(map(release, head))):
-        return None
-    return Table(rows=(head, *rows[first:]), ruled=True, drawn=False, number=lines[at].number), end
-
-
-def _by_gutters(block: Sequence[str]) -> list[tuple[str, ...]]:
-    """The cells of lines between the gaps of two blanks or more that all of them have."""
-    width = max(map(len, block))
-    blank = [all(place >= len(text) or text[place] == " " for text in block) for place in range(width)]
-    begins, ends = [], []
-    for place in range(width):
-        if not blank[place] and (not place or blank[place - 1]):
-            begins.append(place)
-        if not blank[place] and (place + 1 == width or blank[place + 1]):
-            ends.append(place + 1)
-    cuts: list[tuple[int, int]] = []
-    for begin, end in zip(begins, ends, strict=True):
-        narrow = bool(cuts) and sum(not re.search(r"\s{2}|^\s*$", f"{text[cuts[-1][1] - 1 : begin + 1]:4}") for text in block) > 1
-        cuts = [*cuts[:-1], (cuts[-1][0], end)] if narrow else [*cuts, (begin, end)]
-    return [tuple(text[begin:end].strip() for begin, end in cuts) for text in block]
-
-
-def _loose(lines: Sequence[Line], at: int, end: int) -> tuple[Table, int] | None:
-    """Columns one blank apart, where the head's last words name sides and every line ends with as many numbers."""
-    head = lines[at].text.split()
-    sided = len(head)
-    while sided and (role(head[sided - 1]) or release(head[sided - 1]) or describes(head[sided - 1])):
-        sided -= 1
-    count = len(head) - sided
-    if count < 2 or sum(bool(role(word)) for word in head[sided:]) < 1:
-        return None
-    rows = []
-    for line in lines[at + 1 : end]:
-        words = line.text.split()
-        if len(words) <= count or not all(cell(word).kind in ("value", "claim", "missing") for word in words[-count:]):
-            break
-        rows.append((" ".join(words[:-count]), *words[-count:]))
-    if not rows:
-        return None
-    return Table(rows=((" ".join(head[:sided]), *head[sided:]), *rows), ruled=True, drawn=False, number=lines[at].number), at + 1 + len(
-        rows
-    )
-
-
-def _headed(rows: Sequence[Sequence[str]]) -> bool:
+def headed(rows: Sequence[Sequence[str]]) -> bool:
     """Whether rows are a table: a head without values, and a value in every other row."""
     if len(rows) < LEAST_ROWS or len(rows[0]) < 2:
         return False
+    described = bool({"mean", "avg", "average", "median", "std", "min", "max"} & {each.casefold() for each in rows[0]})
     if any(
         (one := cell(each)).kind in ("value", "change")
         and release(each) is None
         and not (role(each) and not known(one.unit))
         and not re.fullmatch(r"[0-9]{1,6}", each)
+        and not (described and re.fullmatch(r"[0-9]{1,2}(?:\.[0-9]+)?%", each))
         for each in rows[0]
     ):
         return False
-    if not any(re.search(r"[^\W\d_]", each) for each in rows[0]):
-        return False
+    if not any(re.search(r"[^\W\d_]", each) for each in rows[0]) and (rows[0][0] or not all(role(row[0]) for row in rows[1:])):
+        return False  # sizes alone, but above rows of sides
     return all(any(cell(each).kind in ("value", "change") for each in row) for row in rows[1:])
