@@ -18,6 +18,7 @@ class Once:
 
     def __init__(self) -> None:
         self.extra_info: dict[str, Any] = {}
+        self.stats = None
 
     def pedantic(self, function: Callable[..., Any], *, setup: Callable[[], Any], rounds: int, **how: Any) -> None:
         for _ in range(rounds):
@@ -37,7 +38,7 @@ def work(bench: Any, parameters: Mapping[str, Any], monkeypatch: pytest.MonkeyPa
         benchmark = Once()
         given = {"benchmark": benchmark, "parameters": dict(parameters), "monkeypatch": monkeypatch}
         test(**{name: given[name] for name in inspect.signature(test).parameters})
-        done.append(benchmark.extra_info)
+        done.append({name: told for name, told in benchmark.extra_info.items() if name != "measurements"})
     return done
 
 

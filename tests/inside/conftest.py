@@ -6,6 +6,7 @@ steps each equivalence machine runs.
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import os
 from pathlib import Path
@@ -14,6 +15,14 @@ import pytest
 
 if importlib.util.find_spec("vllm") is None:
     collect_ignore_glob = ["test_*.py"]
+
+
+@pytest.fixture(autouse=True)
+def _variables_are_read_when_they_are_asked_for() -> None:
+    """An engine that was made keeps all of vLLM's variables as they were then: what a later test sets, such as how processes start, would
+    have no effect."""
+    envs = importlib.import_module("vllm.envs")
+    getattr(envs, "disable_envs_cache", lambda: None)()
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -14,7 +14,7 @@ from perfproof.patches.guard import Patch, device_type, vllm_release
 
 STEPS = int(os.environ.get("PERFPROOF_STEPS", "600"))
 AN_EXAMPLE = 60
-"""Steps of one run of a machine; then it starts anew."""
+"""Steps of one run of a machine; then it starts again."""
 
 
 def skip_unless_held(patch: Patch) -> None:

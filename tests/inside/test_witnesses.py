@@ -25,6 +25,7 @@ class Unmeasured:
 
     def __init__(self) -> None:
         self.extra_info: dict[str, Any] = {}
+        self.stats = None
 
     def pedantic(self, function: Callable[..., Any], **how: Any) -> None:
         """Runs nothing."""

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from perfproof.builds.install.ready_build import ReadyBuild
+from perfproof.builds.install.relocation import keep
 from perfproof.builds.install.side_folder import PACKAGE
 from perfproof.builds.prepare import COMPLETE, identity, prepare
 from perfproof.model.records.record import Record
@@ -75,3 +76,10 @@ def served_build(tmp_path_factory: pytest.TempPathFactory) -> ReadyBuild:
         pytest.skip("the default build has not been made: 'perfproof setup' makes it")
     build: Build = PythonBuild(name="default", path=python) if python else release
     return prepare(build, PACKAGE.parents[1] / "builds" if python is None else tmp_path_factory.mktemp("builds"), print)
+
+
+def known_to(builds: Path, build: ReadyBuild) -> Path:
+    """The folder of builds, which now knows the build's interpreter: nobody has to import its vLLM first to see what it is."""
+    builds.mkdir(exist_ok=True)
+    keep(builds / f"{identity(PythonBuild(name='known', path=str(build.interpreter)))}.json", build.fingerprint, {})
+    return builds

@@ -33,20 +33,21 @@ def absent(what: str) -> NoReturn:
     pytest.skip(f"not in this version: vLLM {vllm.__version__} has no {what}")
 
 
-def find(target: str) -> Any:
-    """The object named `module:qualname`; skips the benchmark if this release has none."""
-    module, _, qualname = target.partition(":")
-    try:
-        target_object: Any = importlib.import_module(module)
-        for step in qualname.split("."):
-            target_object = getattr(target_object, step)
-    except AttributeError:
-        absent(target)
-    except ModuleNotFoundError as error:
-        if error.name is None or not f"{module}.".startswith(f"{error.name}."):
-            raise
-        absent(target)
-    return target_object
+def find(target: str, *elsewhere: str) -> Any:
+    """The object named `module:qualname`, or where a release has it `elsewhere`; skips the benchmark if this release has none."""
+    for place in (target, *elsewhere):
+        module, _, qualname = place.partition(":")
+        try:
+            target_object: Any = importlib.import_module(module)
+            for step in qualname.split("."):
+                target_object = getattr(target_object, step)
+            return target_object
+        except AttributeError:
+            continue
+        except ModuleNotFoundError as error:
+            if error.name is None or not f"{module}.".startswith(f"{error.name}."):
+                raise
+    absent(target)
 
 
 def release() -> tuple[int, ...]:

@@ -75,11 +75,12 @@ def kernels_looked_for() -> Iterator[None]:
 def lasting_folder(name: str) -> str:
     """A new folder that stays as long as the process; `name` is for people who look."""
     folder = tempfile.TemporaryDirectory(prefix=f"perfproof-{name}-")
-    _lasting.append(folder)
+    LASTING.append(folder)
     return folder.name
 
 
-_lasting: list[tempfile.TemporaryDirectory[str]] = []
+LASTING: list[tempfile.TemporaryDirectory[str]] = []
+"""The folders that stay; a process that ends without Python's own end removes them itself."""
 
 
 def vllm_config(

@@ -24,11 +24,19 @@ def loop() -> asyncio.AbstractEventLoop:
 
 def front_end(**scheduler: Any) -> tuple[Any, Any]:
     """An `AsyncLLM` and its client. `scheduler` are keys of the scheduler's configuration that this release must have."""
+    return front_end_of(configuration(**scheduler))
+
+
+def configuration(*, tokenizer: bool = True, **scheduler: Any) -> Any:
+    """The configuration of a front end, with a tokenizer or without."""
+    model = {"tokenizer": tokenizer_folder(), "skip_tokenizer_init": False} if tokenizer else {}
+    return engine.vllm_config(max_num_seqs=256, max_model_len=1_024, model=model, scheduler=scheduler)
+
+
+def front_end_of(config: Any) -> tuple[Any, Any]:
+    """An `AsyncLLM` of a configuration, and its client."""
     core_client = find("vllm.v1.engine.core_client:EngineCoreClient")
     made = find("vllm.v1.engine.async_llm:AsyncLLM")
-    config = engine.vllm_config(
-        max_num_seqs=256, max_model_len=1_024, model={"tokenizer": tokenizer_folder(), "skip_tokenizer_init": False}, scheduler=scheduler
-    )
     client = _client()
     kept, core_client.make_async_mp_client = core_client.__dict__["make_async_mp_client"], staticmethod(lambda *args, **kwargs: client)
     try:

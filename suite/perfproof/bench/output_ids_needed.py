@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from perfproof.bench.adapter import cached_request, input_batch
+from perfproof.bench.rounds import time_rounds
 
 PARAMETERS = {
     "requests": 8,
@@ -66,13 +67,7 @@ def test_output_ids_needed(benchmark: Any, parameters: dict[str, Any]) -> None:
     batch, states = build(parameters)
     batch.refresh_metadata()
     handed_out = batch.sampling_metadata.output_token_ids
-    benchmark.pedantic(
-        batch.refresh_metadata,
-        setup=lambda: change(batch, states),
-        rounds=parameters["rounds"],
-        warmup_rounds=parameters["warmup_rounds"],
-        iterations=1,
-    )
+    time_rounds(benchmark, parameters, batch.refresh_metadata, lambda: change(batch, states))
     benchmark.extra_info["parameters"] = parameters
     benchmark.extra_info["witnesses"] = {"output_ids_needed": int(any(len(ids) > 0 for ids in handed_out))}
     benchmark.extra_info["work"] = {"requests": len(states), "output_ids": len(states) * parameters["output_tokens"]}

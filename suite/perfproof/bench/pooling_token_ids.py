@@ -23,6 +23,7 @@ from typing import Any
 import pytest
 
 from perfproof.bench.adapter import absent, cached_request, find, input_batch, mend_cpu_probe
+from perfproof.bench.rounds import time_rounds
 
 PARAMETERS = {
     "requests": 128,
@@ -296,9 +297,7 @@ def test_pooling_token_ids(benchmark: Any, parameters: dict[str, Any]) -> None:
             syncs = looks_at_ids(serving.batch, serving.pooler, serving.hidden_states)
         serving.change()
         built = ids_built(serving.step, requests)
-        benchmark.pedantic(
-            serving.run, setup=serving.change, rounds=parameters["rounds"], warmup_rounds=parameters["warmup_rounds"], iterations=1
-        )
+        time_rounds(benchmark, parameters, serving.run, serving.change)
     benchmark.extra_info["parameters"] = parameters
     benchmark.extra_info["witnesses"] = {"host_syncs_per_step": syncs, "token_ids_built_per_step": built}
     benchmark.extra_info["work"] = {

@@ -19,6 +19,7 @@ from collections.abc import Callable
 from typing import Any
 
 from perfproof.bench.adapter import accepted, find
+from perfproof.bench.rounds import time_rounds
 from perfproof.bench.runner_v2 import SAMPLER, add_request, build_sampler, request_states, step_arguments
 from perfproof.bench.runner_v2 import device as cuda
 
@@ -123,10 +124,11 @@ def test_sampler_copy(benchmark: Any, parameters: dict[str, Any]) -> None:
     allocated = requested_bytes(lambda: sampler.apply_sampling_params(**apply_arguments))
     sampled, _ = sampler.sample(**accepted(sampler.sample, **arguments))
 
-    benchmark.pedantic(run, rounds=parameters["rounds"], warmup_rounds=parameters["warmup_rounds"], iterations=1)
+    time_rounds(benchmark, parameters, run, lambda: None)
     benchmark.extra_info["parameters"] = parameters
     benchmark.extra_info["witnesses"] = {"bytes_allocated_per_step": allocated}
-    benchmark.extra_info["measurements"] = {"device_time": statistics.median(device_seconds[parameters["warmup_rounds"] :])}
+    device_time = statistics.median(device_seconds[parameters["warmup_rounds"] :])
+    benchmark.extra_info.setdefault("measurements", {})["device_time"] = device_time
     weights = torch.arange(1, sampled.numel() + 1, device=sampled.device)
     benchmark.extra_info["work"] = {
         "calls": parameters["calls"],

@@ -24,6 +24,7 @@ import numpy as np
 
 from perfproof.bench import adapter
 from perfproof.bench.meter import Meter
+from perfproof.bench.rounds import time_rounds
 
 PARAMETERS = {
     "requests": 512,
@@ -175,7 +176,7 @@ def test_swap_states(benchmark: Any, parameters: dict[str, Any]) -> None:
         work, inputs = plan(p, seed, swaps)
         return (work, build(p, seed), inputs), {}
 
-    benchmark.pedantic(run, setup=setup, rounds=p["rounds"], warmup_rounds=p["warmup_rounds"], iterations=1)
+    time_rounds(benchmark, p, run, setup)
     copied, done_work = tally(p)
     benchmark.extra_info["parameters"] = p
     benchmark.extra_info["witnesses"] = {"bytes_per_swap": copied}

@@ -21,6 +21,7 @@ from typing import Any
 
 from perfproof.bench import adapter
 from perfproof.bench.meter import TokenMeter
+from perfproof.bench.rounds import time_rounds
 
 PARAMETERS = {
     "requests": 8,
@@ -122,7 +123,7 @@ def test_thinking_scan(benchmark: Any, parameters: dict[str, Any]) -> None:
     def setup() -> tuple[tuple[Decoding], dict[str, Any]]:
         return (Decoding(p),), {}
 
-    benchmark.pedantic(Decoding.run, setup=setup, rounds=p["rounds"], warmup_rounds=p["warmup_rounds"], iterations=1)
+    time_rounds(benchmark, p, Decoding.run, setup)
     benchmark.extra_info["parameters"] = p
     benchmark.extra_info["witnesses"] = {"tokens_compared_per_step": count_compared(p)}
     benchmark.extra_info["work"] = {"request_steps": p["steps"] * p["requests"], "inputs": checksum}

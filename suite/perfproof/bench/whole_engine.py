@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import importlib
 import json
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -52,12 +53,20 @@ def _speculating(**how: Any) -> dict[str, Any]:
     return {"speculative_config": {"num_speculative_tokens": DRAFTS, **how}}
 
 
+def _transfer() -> Any:
+    """A KV connector that moves nothing: vLLM's own for benchmarks."""
+    from vllm.config import KVTransferConfig
+
+    return KVTransferConfig(kv_connector="DecodeBenchConnector", kv_role="kv_both")
+
+
 KINDS: Mapping[str, Callable[[], Mapping[str, Any]]] = {
     "plain": dict,
     "ngram": lambda: _speculating(method="ngram", prompt_lookup_max=3, prompt_lookup_min=1),
     "draft_model": lambda: _speculating(method="draft_model", model=model_folder()),
     "lora": lambda: {"enable_lora": True, "max_loras": 2, "max_lora_rank": 8},
     "pooling": lambda: {"runner": "pooling"},
+    "connected": lambda: {"kv_transfer_config": _transfer()},
     "profiled": lambda: {"profiler_config": {"profiler": "torch", "torch_profiler_dir": engine.lasting_folder("profile")}},
 }
 """Engines by what they do, with the options that say so."""
@@ -72,9 +81,27 @@ def model_folder() -> str:
     return folder
 
 
-@functools.cache
 def llm_engine(kind: str = "plain") -> Any:
-    """vLLM's `LLMEngine` in this process, of a kind of `KINDS`."""
+    """vLLM's `LLMEngine` in this process, of a kind of `KINDS`. The one KV connector that a process has is this engine's from here on."""
+    made, connector = _made(kind)
+    kv_transfer_state()._KV_CONNECTOR_AGENT = connector
+    return made
+
+
+def kv_transfer_state() -> Any:
+    """vLLM's module that holds a process's KV connector."""
+    return importlib.import_module("vllm.distributed.kv_transfer.kv_transfer_state")
+
+
+@functools.cache
+def _made(kind: str) -> tuple[Any, Any]:
+    """An engine and its KV connector, if it has one; no engine takes another's."""
+    state = kv_transfer_state()
+    state._KV_CONNECTOR_AGENT = None
+    return _new_engine(kind), state._KV_CONNECTOR_AGENT
+
+
+def _new_engine(kind: str) -> Any:
     from vllm import EngineArgs
     from vllm.usage.usage_lib import UsageContext
     from vllm.v1.engine.llm_engine import LLMEngine

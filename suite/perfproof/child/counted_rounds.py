@@ -8,6 +8,7 @@ on is named. A case that can't be counted says why.
 
 from __future__ import annotations
 
+import json
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -29,21 +30,28 @@ class TooLong(RuntimeError):
     """A round that can't be counted in a reasonable time."""
 
 
-def count_cases(module: Any, cases: Mapping[str, Mapping[str, Any]], smaller: Mapping[str, Any]) -> dict[str, Any]:
-    """`counts` by case, as a record has them, and in `warnings` why a case has none. `smaller` are parameters that are no larger than so
-    while counting; which they were stands in a case's `at`."""
-    counts, warnings = {}, []
+def count_cases(
+    module: Any, cases: Mapping[str, Mapping[str, Any]], smaller: Mapping[str, Any], *, attested: bool = False
+) -> dict[str, Any]:
+    """`counts` by case, as a record has them; in `left_out` by case, and in sentences as `warnings`, why others have none. `smaller` are
+    parameters that are no larger than so while counting; which they were stands in a case's `at`. `attested` as in `count_round`."""
+    counts: dict[str, Any] = {}
+    left_out, warnings, known = dict[str, str](), list[str](), dict[str, dict[str, Any]]()
     for case, given in cases.items():
         parameters = {**getattr(module, "PARAMETERS", {}), **given}
         at = {key: value for key, value in smaller.items() if key in parameters and parameters[key] > value}
+        chosen = {**parameters, **at}
+        same = json.dumps(chosen, sort_keys=True, default=repr)
         try:
-            counts[case] = {**count_round(lambda chosen={**parameters, **at}: module.counted_round(chosen)), "at": at}
+            if same not in known:
+                known[same] = count_round(lambda chosen=chosen: module.counted_round(chosen), attested=attested)
+            counts[case] = {**known[same], "at": at}
         except BaseException as error:  # the trial has measured what it measured; a benchmark that skips raises none of Exception's
             if isinstance(error, (KeyboardInterrupt, SystemExit)):
                 raise
-            remedy = "; a smaller round is named with workload.count_at" if isinstance(error, TooLong) else ""
-            warnings.append(f"{f'{case}: ' if case else ''}its work was not counted: {reason(error)}{remedy}")
-    return {"counts": counts, "warnings": warnings}
+            left_out[case] = reason(error) + ("; a smaller round is named with workload.count_at" if isinstance(error, TooLong) else "")
+            warnings.append(f"{f'{case}: ' if case else ''}its work was not counted: {left_out[case]}")
+    return {"counts": counts, "warnings": warnings, "left_out": left_out}
 
 
 def reason(error: BaseException) -> str:
@@ -52,12 +60,13 @@ def reason(error: BaseException) -> str:
     return words if isinstance(error, (TooLong, NotCounting)) else f"{type(error).__name__}: {words}"
 
 
-def count_round(ready: Ready, longest: float = LONGEST) -> dict[str, Any]:
-    """The counts of a round as a record has them. A round that takes more than `longest` seconds of the processor is too long.
+def count_round(ready: Ready, longest: float = LONGEST, *, attested: bool = False) -> dict[str, Any]:
+    """The counts of a round as a record has them. A round that takes more than `longest` seconds of the processor is too long. Where
+    nothing is timed, its calls are `attested`.
 
     Raises `TooLong`, `NotCounting`, and what the round raises.
     """
-    with unattested(), quiet():
+    with nullcontext() if attested else unattested(), quiet():
         operators = _agreed(Operators(), ready, longest) if "torch" in sys.modules else [_warmed(ready, longest)]
         counter = Counter()
         counter.install()

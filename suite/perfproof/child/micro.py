@@ -5,12 +5,13 @@ computes nothing, and reports that it is ready. For every order on its channel i
 arm's plugins as every process of vLLM does, runs the file under pytest-benchmark, leaves `benchmark.json` and `trial.json` in the trial's
 folder and exits. A trial can't affect the next one, because the parent never runs any benchmark.
 
-Behind the timed rounds the work of one round of each case is counted (`counted_rounds`), in the same process. Of a benchmark of the user's
-own, which says nothing of its rounds, the tests run a second time for that, untimed (`counted_benchmarks`).
+Behind the timed rounds the work of one round of each case is counted (`counted_rounds`), in the same process; where the order says so, that
+alone is done. Of a benchmark of the user's own, which says nothing of its rounds, the tests run a second time for that, untimed
+(`counted_benchmarks`).
 
 Messages are JSON objects, one a line, over the pipes that `PERFPROOF_CHANNEL` numbers. Orders:
 `{"bench", "own", "collect", "environment", "seed", "folder", "log", "count"}`, `own` saying that the benchmark is the user's, `collect`
-that its tests are named and not run, `count` being null or what is counted; answers:
+that its tests are named and not run, `count` being null or what is counted (`alone`: nothing is timed); answers:
 `{"ready", "seconds", "threads", "faults"}`, then for each order `{"code", "seconds"}` (code: exit code, -N for signal N). It imports the
 standard library, the counter beside it, and what the interpreter has.
 """
@@ -143,10 +144,19 @@ def child(order: dict[str, Any], inherited: tuple[BinaryIO, ...]) -> None:
         with contextlib.suppress(OSError):
             traceback.print_exc()
     finally:
+        leave_no_folder()
         for file in (sys.stdout, sys.stderr):
             with contextlib.suppress(OSError):  # a full disk under the log
                 file.flush()
         os._exit(code)
+
+
+def leave_no_folder() -> None:
+    """Removes the folders that benchmarks made for as long as the process lasts: nothing else does where a process ends at once."""
+    helper = sys.modules.get("perfproof.bench.engine_objects")
+    for folder in getattr(helper, "LASTING", ()):
+        with contextlib.suppress(OSError):
+            folder.cleanup()
 
 
 def found_no_room(error: BaseException | None) -> bool:
@@ -182,6 +192,9 @@ def trial(bench: str, own: bool, folder: str, counting: dict[str, Any] | None, c
 
         load_general_plugins()
         watch.seconds["plugins"] = time.perf_counter() - began
+        if counting and counting.get("alone"):
+            outcome["counted"] = count_alone(bench, counting, watch)
+            return 0
         if own:
             sys.path += [os.path.dirname(bench), os.path.dirname(os.path.dirname(bench))]
         results = None if collect else os.path.join(folder, "benchmark.json")
@@ -207,6 +220,15 @@ def count(bench: str, own: bool, counting: dict[str, Any], watch: Watch) -> dict
         found = counted_rounds.count_cases(module, counting["cases"], counting["at"])
     elif own:
         found = count_tests(bench, watch)
+    watch.seconds["count"] = time.perf_counter() - began
+    return found
+
+
+def count_alone(bench: str, counting: dict[str, Any], watch: Watch) -> dict[str, Any]:
+    """What a round of each case of one of perfproof's benchmarks does, without any timed round before; its calls are attested."""
+    began = time.perf_counter()
+    module = importlib.import_module(os.path.relpath(bench, TOP).removesuffix(".py").replace(os.sep, "."))
+    found = counted_rounds.count_cases(module, counting["cases"], counting["at"], attested=True)
     watch.seconds["count"] = time.perf_counter() - began
     return found
 

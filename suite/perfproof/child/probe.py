@@ -1,8 +1,10 @@
-"""Probes an interpreter: `python probe.py look|load|syntax|homes OUT.json [TOOLS|QUESTION.json]`.
+"""Probes an interpreter: `python probe.py look|installed|load|mirror|syntax|homes OUT.json [TOOLS|FOLDER|QUESTION.json]`.
 
 - `look` imports nothing of vLLM: it finds vLLM's folder, the distributions, and whether pytest and pytest-benchmark import
   (from TOOLS, at the end of `sys.path`, if the interpreter has none);
+- `installed` lists every distribution with its version;
 - `load` imports vLLM and torch and reports the result;
+- `mirror` copies vLLM's Python files into FOLDER/vllm, with links to all other files, and reports where vLLM lies;
 - `syntax` compiles the files that QUESTION names and keeps nothing;
 - `homes` reports which of the modules in QUESTION exist, each with the folder that it is imported from.
 """
@@ -17,6 +19,7 @@ import json
 import os
 import platform
 import re
+import shutil
 import sys
 from typing import Any
 
@@ -47,6 +50,23 @@ def versions() -> dict[str, str]:
     return installed
 
 
+def installed() -> dict[str, str]:
+    """Every distribution that this Python finds, by its normal name; the first on `sys.path` counts, as it is the one imported."""
+    found: dict[str, str] = {}
+    for one in importlib.metadata.distributions():
+        name = one.metadata["Name"]
+        if name:
+            found.setdefault(re.sub(r"[-_.]+", "-", name).lower(), one.version)
+    return found
+
+
+def distributions() -> list[str]:
+    """Every distribution on `sys.path` with its version, as its folder of metadata is named: `numpy-2.1.0`. Nothing is read of them."""
+    ends = (".dist-info", ".egg-info")
+    found = {path for folder in sys.path for end in ends for path in glob.glob(os.path.join(glob.escape(folder), f"*{end}"))}
+    return sorted(os.path.basename(path).rpartition(".")[0] for path in found)
+
+
 def written_version(package: str) -> str | None:
     """vLLM's version from its `_version.py`, without importing it."""
     try:
@@ -66,9 +86,14 @@ def why_no_pytest() -> str:
     return ""
 
 
-def look(tools: str | None) -> dict[str, Any]:
+def vllm_folder() -> str | None:
+    """Where vLLM lies, without importing it; None where it is not installed."""
     spec = importlib.util.find_spec("vllm")
-    package = os.path.dirname(spec.origin) if spec is not None and spec.origin else None
+    return os.path.dirname(spec.origin) if spec is not None and spec.origin else None
+
+
+def look(tools: str | None) -> dict[str, Any]:
+    package, own = vllm_folder(), distributions()
     if tools:
         sys.path.append(tools)
     return {
@@ -76,6 +101,7 @@ def look(tools: str | None) -> dict[str, Any]:
         "package": package,
         "version": written_version(package) if package else None,
         "packages": versions(),
+        "distributions": own,
         "no_pytest": why_no_pytest(),
     }
 
@@ -116,6 +142,23 @@ def load() -> dict[str, Any]:
     }
 
 
+def mirror(folder: str) -> str:
+    """Copies the Python files, from an image to the machine outside, say; libraries beside the package are linked."""
+    package = vllm_folder() or ""
+    for here, _, names in os.walk(package):
+        there = os.path.normpath(os.path.join(folder, "vllm", os.path.relpath(here, package)))
+        os.makedirs(there)
+        for name in names:
+            source, target = os.path.join(here, name), os.path.join(there, name)
+            if name.endswith(".py"):
+                shutil.copy(source, target)
+            elif not here.endswith("__pycache__"):
+                os.symlink(source, target)
+    for libraries in glob.glob(os.path.join(os.path.dirname(package), "vllm*.libs")):
+        os.symlink(libraries, os.path.join(folder, os.path.basename(libraries)))
+    return package
+
+
 def syntax(question_file: str) -> list[str]:
     """Faults of the files that QUESTION lists below a folder and that do not compile."""
     with open(question_file) as file:
@@ -144,6 +187,10 @@ def answer(what: str, more: str | None) -> Any:
         return syntax(more or "")
     if what == "homes":
         return homes(more or "")
+    if what == "mirror":
+        return mirror(more or "")
+    if what == "installed":
+        return installed()
     return look(more) if what == "look" else load()
 
 

@@ -161,7 +161,7 @@ def test_a_token_that_is_none_is_not_counted() -> None:
     assert counts.tolist() == [[0, 0, 0, 0, 1], [0] * 5, [0] * 5]
 
 
-def test_a_list_that_lost_tokens_and_got_others_is_counted_anew() -> None:
+def test_a_list_that_lost_tokens_and_got_others_is_counted_again() -> None:
     """A list that was cut between two steps and then grew past its old length by more than a token loses the counts of what it lost."""
     import torch
 

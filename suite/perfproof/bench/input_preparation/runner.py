@@ -28,7 +28,7 @@ class Stepping:
         )
         self.prompt_tokens, self.turnover, self.seed = prompt_tokens, turnover, seed
         self.scheduler = engine.scheduler(self.config, num_blocks=blocks)
-        self.runner = _runner(self.config, engine.kv_cache_config(blocks))
+        self.runner = cpu_runner(self.config, engine.kv_cache_config(blocks))
         self.made = 0
         self.running: list[Any] = []
         self.scheduled: Any = None
@@ -78,7 +78,8 @@ class Stepping:
             self.scheduler.add_request(request)
 
 
-def _runner(config: Any, kv_cache_config: Any) -> Any:
+def cpu_runner(config: Any, kv_cache_config: Any) -> Any:
+    """vLLM's runner for the CPU, without a model."""
     import torch
     from vllm.config import set_current_vllm_config
 

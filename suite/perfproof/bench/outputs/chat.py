@@ -129,7 +129,9 @@ async def recorded(results: list[Any]) -> AsyncIterator[Any]:
 
 def chunks(shape: str, results: list[Any], asked: Any) -> list[str]:
     """The lines that a client reads."""
-    metadata = find("vllm.entrypoints.generate.base.protocol:RequestResponseMetadata")
+    metadata = find(
+        "vllm.entrypoints.generate.base.protocol:RequestResponseMetadata", "vllm.entrypoints.openai.engine.protocol:RequestResponseMetadata"
+    )
     served = serving(shape)
     stream = served.chat_completion_stream_generator(
         **accepted(

@@ -26,6 +26,7 @@ LEAST = {"stop_strings": 0}
 EXERCISES = ("vllm.v1.engine.detokenizer:BaseIncrementalDetokenizer.update",)
 TIMES = ("round_time",)
 WITNESSES = ()
+COUNT_AT = {"requests": 8}
 MEANS = "once a step for every request, in the process that serves HTTP: past a few hundred requests it limits the server"
 
 

@@ -16,17 +16,28 @@ MEANS = "once an update of weights while a model is trained, between two generat
 COUNT_AT = {"requests": 8}
 
 
+class Nothing:
+    """Stands for what brings weights from a trainer: it does nothing, whatever it is asked."""
+
+    def __getattr__(self, name: str) -> Any:
+        return lambda *args, **kwargs: None
+
+
 class Updating:
-    """Requests decode; the round preempts them all, empties the caches, and has the engine sleep and wake."""
+    """Requests decode; the round preempts them all, empties the caches, and has the engine sleep, take weights that nobody sends, and
+    wake."""
 
     def __init__(self, parameters: dict[str, Any]) -> None:
         self.parts = Parts(parameters)
         if not hasattr(self.parts.engine, "sleep"):
             absent("engine that sleeps")
+        self.transfers = hasattr(self.parts.worker.worker, "_check_weight_transfer_engine")
         self.updates = 0
 
     def prepare(self) -> Round:
         self.parts.steps(2)
+        if self.transfers:
+            self.parts.worker.worker.weight_transfer_engine = Nothing()
         return self.update
 
     def update(self) -> None:
@@ -37,6 +48,9 @@ class Updating:
             core.compute_weight_checksums()
         if hasattr(self.parts.worker.worker, "update_config"):
             engine.collective_rpc("update_config", args=({"load_config": {}},))
+        if self.transfers:
+            for call, args in (("start_weight_update", ()), ("update_weights", ([{}],)), ("finish_weight_update", ())):
+                engine.collective_rpc(call, args=args)
         for call in ("reset_weights", "shutdown_weight_transfer_engine"):
             if hasattr(self.parts.worker.worker, call):
                 engine.collective_rpc(call)

@@ -11,7 +11,7 @@ PARAMETERS = {"requests": 32, "prompt_tokens": 64, "rounds": 40, "warmup_rounds"
 EXERCISES = ("vllm.v1.spec_decode.llm_base_proposer:SpecDecodeBaseProposer.propose",)
 TIMES = ("round_time",)
 WITNESSES = ()
-MEANS = "once a step with EAGLE, MTP or a draft model, in each worker: inputs and attention metadata are made anew for every drafted token"
+MEANS = "once a step with EAGLE, MTP or a draft model, in each worker: inputs and attention metadata are made again for every drafted token"
 COUNT_AT = {"requests": 8}
 
 

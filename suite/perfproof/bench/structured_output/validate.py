@@ -9,7 +9,7 @@ from perfproof.bench.structured_output.grammars import Grammars
 
 PARAMETERS = {"requests": 8, "grammar": "json", "backend": "xgrammar", "rounds": 15, "warmup_rounds": 2, "seed": 7}
 CHOICES = {"grammar": ("json", "regex", "choice"), "backend": ("xgrammar", "guidance", "outlines")}
-EXERCISES = ("vllm.v1.structured_output.backend_xgrammar:validate_xgrammar_grammar",)
+EXERCISES = ("vllm.v1.engine.input_processor:InputProcessor.process_inputs",)
 TIMES = ("round_time",)
 WITNESSES = ()
 COUNT_AT = {"requests": 2}

@@ -33,10 +33,11 @@ class NotCounting(RuntimeError):
 
 class Counter:
     """Counts what runs between `start` and `stop`. `closely` are functions (`module:Qual.name`) whose lines are counted as well, those
-    inside them too."""
+    inside them too. `within` is a package whose functions alone are counted, those that others call, too; "" for all functions."""
 
-    def __init__(self, closely: tuple[str, ...] = ()) -> None:
+    def __init__(self, closely: tuple[str, ...] = (), within: str = "") -> None:
         self._closely = closely
+        self._within = within
         self._hooks = Monitoring(self._function, bool(closely)) if MONITORED else Tracing(self._function)
 
     def install(self) -> None:
@@ -80,9 +81,11 @@ class Counter:
     def _function(self, frame: FrameType) -> FunctionWork:
         """The record of a function that is met for the first time."""
         code = frame.f_code
-        name = f"{frame.f_globals.get('__name__', '?')}:{code.co_qualname}"
+        module = str(frame.f_globals.get("__name__", "?"))
+        name = f"{module}:{code.co_qualname}"
         closely = any(name == one or name.startswith(f"{one}.<locals>.") for one in self._closely)
-        return FunctionWork(code, name, closely, code.co_filename.startswith(OURS))
+        elsewhere = bool(self._within) and module != self._within and not module.startswith(f"{self._within}.")
+        return FunctionWork(code, name, closely, elsewhere or code.co_filename.startswith(OURS))
 
     def _rest(self) -> None:
         """Waits until other threads that did something have come to rest: one that gave its answer is not at its end yet."""

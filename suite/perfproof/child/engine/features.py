@@ -26,6 +26,8 @@ ENTERS = 2 * BLOCK - PROMPT + 2
 steps are counted as `new block`."""
 LONG = (64, 1024, 4096)
 """Output tokens of long outputs whose steps are counted, each at the same place of its block, to show work that grows with the output."""
+START, END = "start", "end"
+"""The phases in which an engine is made, and in which it is shut down."""
 MODEL = "the model itself"
 """Stands for the toy's folder in an engine's options."""
 THINK, ANSWER = "w300", "w301"
@@ -39,7 +41,8 @@ class Feature:
     parameter that is each request's own number; `output` is the number of output tokens, `positions` those whose steps are counted instead
     of `DECODE` and `ENTERS`; `pools` is what a pooler is asked for, where there is no output; `adapter` sends requests through a LoRA
     adapter. `needs` are facts that must hold for the engine (`facts_of`): a platform may turn options off silently. `graphs` runs the model
-    in CUDA graphs, the default on a GPU: operators can't be counted there, and no other device has graphs."""
+    in CUDA graphs, the default on a GPU: operators can't be counted there, and no other device has graphs. `starts` counts what vLLM does
+    while the engine is made and while it is shut down: the engine gets no requests."""
 
     name: str
     engine: Mapping[str, Any] = field(default_factory=dict)
@@ -55,6 +58,7 @@ class Feature:
     needs: Mapping[str, Any] = field(default_factory=dict)
     graphs: bool = False
     adapter: bool = False
+    starts: bool = False
 
 
 ENGINE: Mapping[str, Any] = {
@@ -90,6 +94,10 @@ SCHEMA: Mapping[str, Any] = {
     "required": ["a", "b"],
 }
 
+CONNECTED: Mapping[str, Any] = {"kv_transfer_config": {"kv_connector": "DecodeBenchConnector", "kv_role": "kv_both"}}
+"""The engine with vLLM's own connector for benchmarks: it says that all of a prompt but its last token comes from elsewhere, and fills it
+in."""
+
 FEATURES = (
     Feature("plain", sizes=SIZES),
     Feature("logit bias and min tokens", sampling={"logit_bias": {5: 2.0, 7: -2.0}, "min_tokens": OUTPUT - 2}),
@@ -101,6 +109,9 @@ FEATURES = (
     Feature("JSON schema", sampling={"structured_outputs": {"json": SCHEMA}}),
     Feature("regex", sampling={"structured_outputs": {"regex": "([a-z] ?){60,80}"}}),
     Feature("choice", sampling={"structured_outputs": {"choice": ["abcdefghijklmnopqrstuvwxyz" * 4, "zyxwvutsrqponmlkjihgfedcba" * 4]}}),
+    Feature("start and end", sizes=(0,), starts=True),
+    Feature("KV connector", engine=CONNECTED),
+    Feature("start and end with a KV connector", engine=CONNECTED, sizes=(0,), starts=True),
     Feature("async scheduling", engine={"async_scheduling": True}, needs={"async_scheduling": True}),
     Feature("chunked prefill", engine={"max_num_batched_tokens": 512}, prompt=4 * BLOCK + 8),
     Feature(
@@ -132,13 +143,15 @@ NAMES = tuple(feature.name for feature in FEATURES)
 
 
 def engines(names: tuple[str, ...]) -> list[list[Feature]]:
-    """The features with these names, grouped by engine, in the order of the matrix."""
+    """The features with these names, grouped by engine, in this order. An engine whose making is counted has a group for itself."""
     groups: list[list[Feature]] = []
-    for feature in FEATURES:
-        if feature.name in names:
-            same = next((group for group in groups if group[0].engine == feature.engine), None)
-            if same is None:
-                groups.append([feature])
-            else:
-                same.append(feature)
+    of_name = {feature.name: feature for feature in FEATURES}
+    for feature in (of_name[name] for name in names):
+        same = next(
+            (group for group in groups if (group[0].engine, group[0].starts, feature.starts) == (feature.engine, False, False)), None
+        )
+        if same is None:
+            groups.append([feature])
+        else:
+            same.append(feature)
     return groups

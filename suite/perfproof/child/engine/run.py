@@ -1,7 +1,7 @@
 """Counts what a vLLM engine does, feature by feature: `python run.py ORDER RESULT`.
 
 Runs inside a build's interpreter. ORDER is a JSON object: `model` (a toy's folder) and its `vocabulary`; `cells`, features by their names
-and the requests of each, `{"plain": [8, 32]}`; `closely`, functions whose lines are counted; `modules`, those of which is told whether
+and the requests of each, `{"plain": [8, 32]}`; `closely`, functions whose lines are counted; `modules`, those of which it says whether
 they are imported, and which of their lines run then; `scratch`, a folder; `timeout`, seconds for an engine; `confirms`, whether another
 process counted the same: one wave of long outputs is enough then, and no times are taken. vLLM is imported once; each engine runs in a
 process that is forked from there, so that one that crashes leaves the others.
@@ -22,11 +22,11 @@ import traceback
 from collections.abc import Sequence
 from typing import Any
 
-from perfproof.child.counting import VERSION, Counter, Device, ImportLines, Operators, Outside, has_device, settle
+from perfproof.child.counting import VERSION, Counter, Device, ImportLines, Operators, Outside, has_device, quiet, settle
 from perfproof.child.counting.counter import prove
 from perfproof.child.counting.tally import Tally
 from perfproof.child.engine import making
-from perfproof.child.engine.features import Feature, engines
+from perfproof.child.engine.features import END, START, Feature, engines
 from perfproof.child.engine.waves import Rounds, agreed, odd, outside_of, timed
 
 AGREE = 2
@@ -133,6 +133,9 @@ def run_engine(cells: tuple[tuple[Feature, int], ...], order: dict[str, Any], re
         making.look_at_models_here()
         if features[0].needs and turned_off(making.config(order["model"], features[0]), features, results):
             return
+        if features[0].starts:
+            started(features[0], order, results, imports, began)
+            return
         engine = making.engine(order["model"], features[0])
         settle()
     except Exception as error:
@@ -153,6 +156,31 @@ def run_engine(cells: tuple[tuple[Feature, int], ...], order: dict[str, Any], re
             else:
                 told = tell_imports(imports, results, told)
                 results.say(feature=feature.name, requests=requests, took=time.perf_counter() - began, **cell)
+
+
+def started(feature: Feature, order: dict[str, Any], results: Results, imports: ImportLines, began: float) -> None:
+    """Counts what vLLM's own functions do while the engine of a feature is made, and while it is shut down. What others do there is not
+    counted: PyTorch and the libraries that look at the machine do most of it, and not twice the same. Raises `making.Unknown`, and what the
+    engine raises."""
+    in_a_fork(lambda: making.config(order["model"], feature), order["timeout"])  # vLLM keeps on disk what it looked up of a model once
+    counter = Counter(tuple(order["closely"]), within="vllm")
+    counter.install()
+    engines, phases = [], {}
+
+    def make() -> None:
+        engines.append(making.engine(order["model"], feature))
+
+    for phase, work in ((START, make), (END, lambda: engines[0].engine_core.shutdown())):
+        with quiet():
+            counter.start()
+            try:
+                work()
+            finally:
+                tally = counter.stop()
+        phases[phase] = {**tally.document(), "steps": 1, "waves": 1, "odd": []}
+    tell_imports(imports, results)
+    cell = {"phases": phases, "runner": "", "outside": {}, "outputs": [], "seconds": {}}
+    results.say(feature=feature.name, requests=feature.sizes[0], took=time.perf_counter() - began, **cell)
 
 
 def tell_imports(imports: ImportLines, results: Results, before: int = 0) -> int:

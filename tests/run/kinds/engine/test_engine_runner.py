@@ -31,7 +31,7 @@ def scenario(build: ReadyBuild | None = None, **arm: object) -> Scenario:
         "name": "host_cost",
         "question": "Does it cost more?",
         "profile": "quick",
-        "workload": {"kind": "engine", "features": ["plain"], "requests": [8]},
+        "workload": {"kind": "engine", "features": ["plain"], "requests": [8], "timed": False},
         "builds": {"default": {"kind": "python", "path": path}},
         "arms": {"before": {"baseline": True}, "after": arm},
         "metrics": {"python_instructions": {"primary": True, "margin": 0.005}, "c_calls": {"margin": 0.005}},
@@ -67,6 +67,15 @@ def test_what_counting_sets_no_arm_may_set() -> None:
     """Told by arm and variable."""
     (fault,) = scenario_faults(scenario(environment={"PYTHONHASHSEED": "3", "MINE": "1"}))
     assert fault == "host_cost.yaml: arms.after.environment.PYTHONHASHSEED: counting sets it itself; leave it out"
+
+
+def test_a_workload_that_is_counted_once_is_not_timed() -> None:
+    """Of the case alone, and without times; a definition from before that key has the digest that it had."""
+    asked = scenario().workload
+    assert asked.counted_once("decode, plain, 8 requests") == {"features": ["plain"], "requests": [8], "timed": False}
+    assert asked.counted_once("decode, plain, 9 requests") == {}
+    timed = scenario_of({**scenario().definition, "workload": {"kind": "engine", "features": ["plain"], "timed": True}}, source="x.yaml")
+    assert "timed" not in timed.definition["workload"]
 
 
 @pytest.mark.vllm

@@ -101,6 +101,7 @@ def test_the_swap_moves_less_where_it_copies_active_prefixes(run: Run) -> None:
     )
     assert (whole.status, active.status) == ("ok", "ok"), (whole.reason, active.reason)
     assert whole.work == active.work
+    assert all(one.measurements["normalized_round_time"] > 0 for one in (whole, active))
     assert whole.witnesses["bytes_per_swap"] > 5 * active.witnesses["bytes_per_swap"]
 
 

@@ -7,14 +7,12 @@ from __future__ import annotations
 
 import hashlib
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from perfproof.builds.install.side_folder import PACKAGE
 from perfproof.builds.prepare import prepare
 from perfproof.model.kinds.micro import MicroWorkload
-from perfproof.model.records.counts import outermost
 from perfproof.model.records.record import Record
 from perfproof.model.scenarios.build import Build, DefiningFile, OverlayBuild
 from perfproof.model.scenarios.plan import Block
@@ -22,37 +20,19 @@ from perfproof.model.scenarios.scenario import Arm, Scenario
 from perfproof.run.kinds.micro.micro_runner import MicroRunner
 from perfproof.runners import default_build
 from tests import toy
-
-DIFFS = PACKAGE.parents[1] / "scenarios" / "diffs"
-PARTS = [
-    ("arrival/process_inputs", {"requests": 2}, "arrival", "vllm.v1.engine.input_processor:InputProcessor.process_inputs"),
-    ("scheduler/schedule_decode", {"requests": 16}, "schedule", "vllm.v1.core.sched.scheduler:Scheduler.schedule"),
-    ("kv_cache/hash_request", {"tokens": 1_024}, "block_hash", "vllm.v1.core.kv_cache_utils:hash_block_tokens"),
-    ("input_preparation/condense", {"requests": 16, "leaving": 4}, "condense", "vllm.v1.worker.gpu_input_batch:InputBatch.condense"),
-    ("sampling/greedy", {"requests": 4}, "sampler", "vllm.v1.sample.sampler:Sampler.forward"),
-    ("outputs/detokenizer", {"requests": 4}, "detokenizer", "vllm.v1.engine.detokenizer:BaseIncrementalDetokenizer.get_next_output_text"),
-    (
-        "structured_output/apply_bitmask",
-        {"requests": 8, "structured": 4},
-        "bitmask",
-        "vllm.v1.structured_output.utils:apply_grammar_bitmask",
-    ),
-    ("features/image_hash", {"images": 1, "side": 64}, "image_hash", "vllm.multimodal.hasher:MultiModalHasher.hash_kwargs"),
-    ("speculation/ngram", {"requests": 8}, "ngram", "vllm.v1.spec_decode.ngram_proposer:NgramProposer.batch_propose"),
-    ("process/core_step", {"requests": 8}, "core_step", "vllm.v1.engine.core:EngineCore._attach_weight_version"),
-]
-"""A benchmark, its parameters, its diffs `slower_NAME.diff` and `same_NAME.diff`, and the function that they change."""
+from tests.planted_groups import COUNTED_ALONE, PARTS, Part, merged, work
 
 
 def overlay(kind: str, folder: Path) -> OverlayBuild:
     """The default build with all diffs of that kind laid over it."""
     diff = folder / f"{kind}.diff"
-    diff.write_text("".join((DIFFS / f"{kind}_{name}.diff").read_text() for _, _, name, _ in PARTS))
+    diff.write_text(merged(kind))
     defining = DefiningFile(path=str(diff), sha256=hashlib.sha256(diff.read_bytes()).hexdigest())
     return OverlayBuild(name=kind, base=default_build(), diff=defining, git=None)
 
 
-def scenario(bench: str, parameters: dict[str, Any], builds: dict[str, Build]) -> Scenario:
+def scenario(part: Part, builds: dict[str, Build], *, timed: bool = False) -> Scenario:
+    """The scenario of a part, which only counts unless it is `timed`."""
     arms = tuple(
         Arm(
             name=name,
@@ -66,10 +46,10 @@ def scenario(bench: str, parameters: dict[str, Any], builds: dict[str, Build]) -
         )
         for name in builds
     )
-    given = {**parameters, "rounds": 2, "warmup_rounds": 0}
-    workload = MicroWorkload(bench=bench, parameters=given, cases=({},))
-    name = bench.replace("/", "_")
-    document = {"kind": "micro", "bench": bench, "parameters": given}
+    given = {**part.parameters, **COUNTED_ALONE}
+    workload = MicroWorkload(bench=part.bench, parameters=given, cases=({},), counted_alone=not timed)
+    name = part.scenario
+    document = {"kind": "micro", "bench": part.bench, "parameters": given}
     return Scenario(
         name=name,
         question="Is it found?",
@@ -87,37 +67,37 @@ def scenario(bench: str, parameters: dict[str, Any], builds: dict[str, Build]) -
 
 @pytest.fixture(scope="module")
 def records(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], Record]:
-    """A trial of every part in every build, by benchmark and arm; a build is imported once."""
+    """A trial of every part in every build, by benchmark and arm, and a timed one of the first; a build is imported once."""
     folder = tmp_path_factory.mktemp("planted")
     builds: dict[str, Build] = {"released": default_build(), "slower": overlay("slower", folder), "same": overlay("same", folder)}
     ready = {build.key: prepare(build, PACKAGE.parents[1] / "builds", print) for build in builds.values()}
-    runner = MicroRunner(ready, folder / "results" / "logs", seed=3, benches=[bench for bench, *_ in PARTS])
+    runner = MicroRunner(ready, folder / "results" / "logs", seed=3, benches=[part.bench for part in PARTS])
     found = {}
     try:
-        for bench, parameters, _, _ in PARTS:
-            block = Block(scenario=scenario(bench, parameters, builds), number=1, order=tuple(builds), seed=0)
-            found.update({(bench, record.arm): record for record in runner.trials(block, block.order)})
+        for part in PARTS:
+            block = Block(scenario=scenario(part, builds), number=1, order=tuple(builds), seed=0)
+            found.update({(part.bench, record.arm): record for record in runner.trials(block, block.order)})
+        block = Block(scenario=scenario(PARTS[0], builds, timed=True), number=1, order=("released",), seed=0)
+        (found[PARTS[0].bench, "timed"],) = runner.trials(block, block.order)
     finally:
         runner.close()
     return found
 
 
-def work(record: Record) -> dict[str, tuple[int, int]]:
-    """The instructions and calls of each function in a trial's round; what is defined within a function is its own."""
-    assert record.status == "ok" or "CPU time went to other processes" in record.reason, record.reason
-    (table,) = record.counts.values()
-    found: dict[str, tuple[int, int]] = {}
-    for name, (instructions, calls, *_) in table["functions"].items():
-        instructions_before, calls_before = found.get(outermost(name), (0, 0))
-        found[outermost(name)] = (instructions_before + instructions, calls_before + calls)
-    return found
+@pytest.mark.vllm
+@pytest.mark.parametrize("part", PARTS, ids=[part.name for part in PARTS])
+def test_the_slowdown_is_found_and_its_twin_is_not(records: dict[tuple[str, str], Record], part: Part) -> None:
+    """The changed function does more, and every other the same; of the twin's all do the same."""
+    released, slower, same = (work(records[part.bench, arm]) for arm in ("released", "slower", "same"))
+    assert slower[part.function] > released[part.function]
+    assert {**slower, part.function: released[part.function]} == released
+    assert same == released
 
 
 @pytest.mark.vllm
-@pytest.mark.parametrize(("bench", "function"), [(bench, function) for bench, _, _, function in PARTS])
-def test_the_slowdown_is_found_and_its_twin_is_not(records: dict[tuple[str, str], Record], bench: str, function: str) -> None:
-    """The changed function does more, and every other the same; of the twin's all do the same."""
-    released, slower, same = (work(records[bench, arm]) for arm in ("released", "slower", "same"))
-    assert slower[function] > released[function]
-    assert {**slower, function: released[function]} == released
-    assert same == released
+def test_a_trial_that_only_counts_counts_what_a_timed_one_does(records: dict[tuple[str, str], Record]) -> None:
+    """To the last instruction, call and byte; it took no time, and its calls are attested all the same."""
+    alone, timed = (records[PARTS[0].bench, arm] for arm in ("released", "timed"))
+    assert alone.counts == timed.counts
+    assert (alone.measurements, alone.raw, list(timed.raw)) == ({}, {}, ["round_time"])
+    assert alone.status == "ok"

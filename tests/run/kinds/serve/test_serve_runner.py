@@ -441,7 +441,7 @@ def test_a_server_that_does_not_start_is_tried_once_a_block(serve: Serve, tmp_pa
         assert broken.log == f"logs/toy_serve/server-broken-{blocks}.log"
 
 
-def test_a_lane_that_rests_has_no_server_up_and_starts_them_anew(serve: Serve) -> None:
+def test_a_lane_that_rests_has_no_server_up_and_starts_them_again(serve: Serve) -> None:
     """While another scenario measures none of its servers is up; the next block has new ones, and nobody calls that an accident."""
     runner = serve()
     first = run(runner)
