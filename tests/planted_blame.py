@@ -1,10 +1,10 @@
-"""Planted pairs of builds for blame: `python -m tests.planted_blame --builds DIR --out FILE` says how many of 20 it solves.
+"""Planted pairs of builds for blame: `python -m tests.planted_blame --builds DIR` says how many of 20 it solves.
 
 The good build is a release, the bad one the same with a diff that changes 30 to 300 functions. Of these one, two that act alone or two that
 act only together do more work in a counted round; the others gain a statement that Python makes no instruction of, or, where no round
 calls them, work. In every second pair one file gains two statements of which the second fails on import without the first, so that
-mixtures crash. Which they are is drawn by a seed. The same command goes on with the pairs that are not in FILE yet; a line there has what
-was planted, what was named, and how many mixtures that took.
+mixtures crash. Which they are is drawn by a seed. The same command goes on with the pairs that are not in `--out` yet; a line there has
+what was planted, what was named, and how many mixtures that took.
 
 `--times` plants what no count shows: both builds run the same instructions, and in the bad one a C function has more to do, `--effect` of a
 round in all. Trials are taken on a busy machine too; a line has its load.
@@ -15,26 +15,30 @@ from __future__ import annotations
 import argparse
 import ast
 import difflib
+import functools
 import json
 import os
 import random
 import tempfile
 import time
+import timeit
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from functools import partial
 from pathlib import Path
+from statistics import median
 
 from rich.console import Console
 
 from perfproof.analysis.trials.invalidation import NOISE_ALLOWED
+from perfproof.bench.rounds import loop_time
 from perfproof.builds.install.ready_build import ReadyBuild
 from perfproof.builds.prepare import prepare
 from perfproof.changes.blame import suspects
-from perfproof.changes.blame.blame_command import BlameRequest, blame, folder_of
+from perfproof.changes.blame.blame_command import BlameRequest, blame
 from perfproof.changes.blame.mixture_trials import counted
 from perfproof.changes.selection_rules import functions, module_of
 from perfproof.commands.run_scenarios import load
+from perfproof.model.base.errors import CannotRun
 from perfproof.model.scenarios.scenario import Scenario
 from perfproof.tracking import confirm_step
 from perfproof.tracking.confirm_step import Measuring
@@ -51,8 +55,8 @@ metrics: {{round_time: {{primary: true, margin: 0.05}}}}
 profiles: {{quick: {{blocks: 6}}}}
 """
 KINDS = ("one", "two alone", "two together")
-EFFECT, ELEMENT = 0.1, 1.2e-8
-"""The part of a round's time that is planted by default, and the seconds that a sum takes for a number on an ordinary machine."""
+EFFECT = 0.1
+"""The part of a round's time that is planted by default."""
 TURNS = 40_000
 """Turns of a planted loop in a round, at least: what a condition costs beside them is below the share that is looked for."""
 MOST_CALLS = 200
@@ -98,7 +102,7 @@ def places(root: Path, paths: Sequence[str]) -> Iterator[Place]:
 
 def drawn(seed: int, root: Path, ran: Mapping[str, int], extra: float | None = None) -> tuple[Pair, str, str]:
     """A pair, and the diffs of its good and of its bad build. `ran` has the functions (`module:Qual.name`) that run in a counted round,
-    with their calls; with `extra` seconds a round the change is one of times."""
+    with their calls; with `extra` loops a round the change is one of times."""
     rng = random.Random(seed)
     modules = {name.partition(":")[0] for name in ran}
     every = sorted(str(path.relative_to(root)) for path in (root / "vllm" / "v1").rglob("*.py"))
@@ -145,18 +149,43 @@ def planted(kind: str, where: Sequence[tuple[str, int]], rng: random.Random) -> 
     return [f'{first}__import__("builtins").{flag} = True\n', looks]
 
 
+def numbers(loops: float) -> int:
+    """How many numbers a range has whose sum takes as long here as so many fixed loops beside it; a sum that outgrows a machine word takes
+    longer for each."""
+
+    def takes(many: int) -> float:
+        return median(_sum_time(many) / _cold_loop_time() for _ in range(100))
+
+    low, high = 1, 2
+    while takes(high) < loops:
+        low, high = high, 2 * high
+    while high - low > 1 + low // 50:
+        middle = (low + high) // 2
+        low, high = (middle, high) if takes(middle) < loops else (low, middle)
+    return low
+
+
+def _sum_time(many: int) -> float:
+    turns = 1 + 20_000 // many
+    return timeit.timeit(lambda: sum(range(many)), number=turns) / turns
+
+
+def _cold_loop_time() -> float:
+    """Seconds of the loop as a benchmark times it: what prepared the round has taken its place in the caches."""
+    bytes(4 << 20).count(1)
+    return loop_time()
+
+
 def slower(kind: str, where: Sequence[tuple[str, int]], extra: float, rng: random.Random) -> tuple[list[str], list[str]]:
     """The statements of the good build and those of the bad one: the same instructions, in the bad one of a longer sum."""
-    whole = [int(extra / calls / ELEMENT) for _, calls in where]
     if kind != "two together":
-        shares = [1.0] if kind == "one" else [0.5, 0.5]
-        numbers = [int(share * number) for share, number in zip(shares, whole, strict=True)]
-        made = [[f"{indent}sum(range({n}))\n" for (indent, _), n in zip(where, ns, strict=True)] for ns in ([1] * len(where), numbers)]
+        many = [numbers(extra / len(where) / calls) for _, calls in where]
+        made = [[f"{indent}sum(range({n}))\n" for (indent, _), n in zip(where, ns, strict=True)] for ns in ([1] * len(where), many)]
         return made[0], made[1]
-    (first, _), (second, _), flag = *where, f"{FLAG}{rng.randrange(10**6)}"
+    (first, _), (second, calls), flag = *where, f"{FLAG}{rng.randrange(10**6)}"
     return tuple(  # type: ignore[return-value]
         [f'{first}__import__("builtins").{flag} = {number}\n', f'{second}sum(range(getattr(__import__("builtins"), "{name}", 1)))\n']
-        for number, name in ((1, f"{flag}_"), (whole[1], flag))
+        for number, name in ((1, f"{flag}_"), (numbers(extra / calls), flag))
     )
 
 
@@ -182,7 +211,7 @@ def solved(
         scenario=scenario,
         good=good,
         bad=bad,
-        metric="round_time" if times else None,
+        metric="normalized_round_time" if times else None,
         least=None if times else 0.05,
         budget=None,
         builds=builds,
@@ -191,7 +220,12 @@ def solved(
         report=None,
         as_json=True,
     )
-    found = blame(request, lambda _: None, runners)
+    missed = {"named": [], "shares": [], "found": False, "innocent": [], "tried": 0, "unresolved": 0, "trial_seconds": 0}
+    try:
+        found = blame(request, lambda _: None, runners)
+    except CannotRun as error:  # the whole change does not stand out
+        late = {"seconds": round(time.monotonic() - began), "change": None, "intervals": [], "load": os.getloadavg()[2], "records": ""}
+        return {**asdict(pair), **missed, **late, "why": str(error)}
     named = [sorted(one.units) for one in found.blamed.guilty]
     wanted = [list(pair.guilty)] if pair.kind != "two alone" else [[unit] for unit in pair.guilty]
     return {
@@ -207,17 +241,17 @@ def solved(
         "change": found.values[1] / found.values[0] - 1,
         "intervals": [one.interval for one in found.blamed.guilty],
         "load": os.getloadavg()[2],
-        "records": folder_of(request).name,
+        "records": found.folder.name,
     }
 
 
 def ran_in(scenario: Scenario, good: NamedBuild, folder: Path, runners: OpenRunners) -> tuple[dict[str, int], float]:
-    """The functions that run in a counted round of a build, with their calls, and the time of a round."""
+    """The functions that run in a counted round of a build, with their calls, and the time of a round over the fixed loop beside it."""
     measuring = Measuring(results=folder, seed=0, runners=runners, console=Console(stderr=True), start=None)
     record = counted(scenario, good, measuring, "base")
     work = suspects.round_of(folder / "base", record, "")
     assert work is not None, record.reason
-    return {name: one.calls for name, one in sorted(work.functions.items())}, record.measurements["round_time"]
+    return {name: one.calls for name, one in sorted(work.functions.items())}, record.measurements["normalized_round_time"]
 
 
 def ready(scenario: Scenario, good: NamedBuild, builds: Path) -> ReadyBuild:
@@ -227,16 +261,17 @@ def ready(scenario: Scenario, good: NamedBuild, builds: Path) -> ReadyBuild:
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--builds", type=Path, default=Path("builds"))
-    options.add_argument("--out", type=Path, default=Path("results/blame/planted.jsonl"))
+    options.add_argument("--out", type=Path, help="default: results/blame/planted.jsonl, with --times planted_times.jsonl there")
     options.add_argument("--work", type=Path, help="where trials and diffs lie (default: a folder that goes)")
     options.add_argument("--times", action="store_true", help="plant what no count shows")
     options.add_argument("--effect", type=float, default=EFFECT, help="with --times, the part of a round's time (default %(default)s)")
     options.add_argument("--pairs", type=int, default=PAIRS)
     options.add_argument("--seed", type=int, default=SEED)
     asked = options.parse_args()
+    asked.out = asked.out or Path("results/blame") / ("planted_times.jsonl" if asked.times else "planted.jsonl")
     base, runners = named_build(BASE, Path.cwd()), runners_on(asked.builds, lambda _: None)
     if asked.times:  # the machine has other work: its trials count all the same
-        confirm_step.conduct = partial(confirm_step.conduct, rules=NOISE_ALLOWED)
+        confirm_step.conduct = functools.partial(confirm_step.conduct, rules=NOISE_ALLOWED)
     with tempfile.TemporaryDirectory() as spare:
         work = asked.work or Path(spare)
         work.mkdir(parents=True, exist_ok=True)
@@ -253,7 +288,8 @@ def main() -> None:
             for place, (which, text) in enumerate(zip(("good", "bad"), texts, strict=True)):
                 if text:
                     file = work / f"{'timed' if asked.times else 'pair'}{seed}{'' if which == 'bad' else which}.diff"
-                    file.write_text(text)
+                    if not file.exists():  # a run that goes on keeps to the sums that it timed
+                        file.write_text(text)
                     builds[place] = named_build(f"{BASE}+{file.resolve()}", Path.cwd())
             line = solved(pair, *builds, scenario, work, asked.builds, runners, times=asked.times)
             asked.out.parent.mkdir(parents=True, exist_ok=True)

@@ -32,6 +32,17 @@ def test_the_parts_of_a_budget_never_exceed_it(minutes: float, spent: float, wan
     assert 0 <= budget.waiting(wanted) <= min(wanted, left)
 
 
+def test_of_a_minute_a_count_that_is_begun_has_all() -> None:
+    """What a share of it left would last for no block of a scenario; of more minutes scenarios have a part, unless the machine is slow."""
+    minutes = {
+        (count, slowness): [
+            AnswerBudget(minutes=count, began=0.0, slowness=slowness, clock=lambda: 5.0).counting(alone=alone)() for alone in (False, True)
+        ]
+        for count, slowness in ((1, 1.0), (3, 1.0), (3, 4.0))
+    }
+    assert {key: shared == alone for key, (shared, alone) in minutes.items()} == {(1, 1.0): True, (3, 1.0): False, (3, 4.0): True}
+
+
 def test_a_slow_machine_keeps_more_for_the_answer() -> None:
     """As many times more as the processor was shared, up to a quarter of the budget."""
     left = [AnswerBudget(minutes=3, began=0.0, slowness=slowness, clock=lambda: 0.0).left() for slowness in (1, 5, 9, 99)]

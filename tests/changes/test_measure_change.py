@@ -122,6 +122,7 @@ class Place:
         self.runner = CountingRunner()
         self.plans: list[Plan] = []
         monkeypatch.chdir(folder)
+        toy.seen_once(monkeypatch)
         self.scenario("swap", exercises=[f"{BATCH}.swap"])
         self.scenario("again", exercises=[f"{BATCH}.swap"])
         self.scenario("never", {"swaps": 5}, exercises=[f"{BATCH}.never"])
@@ -218,7 +219,7 @@ def test_what_was_measured_is_read_once(place: Place, monkeypatch: pytest.Monkey
     assert read == [Path("mine")]
 
 
-def test_the_same_command_goes_on_and_an_edited_diff_begins_anew(place: Place) -> None:
+def test_the_same_command_goes_on_and_an_edited_diff_begins_again(place: Place) -> None:
     """Records belong to the text of the change, not to its name."""
     place.pr()
     ran = len(place.runner.ran)

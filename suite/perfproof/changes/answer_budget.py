@@ -22,6 +22,8 @@ ANSWER_WORK = 4.0
 """Seconds of the processor that it takes, most of them imports and the page: on a busy machine a multiple of them passes."""
 COMPARING = 2.0
 """Seconds of the processor that ending and comparing counts takes."""
+ONE_THING = 1.0
+"""Minutes of a budget, and fewer, that a count fills if it is begun: of what it left nothing could be timed."""
 MOST_ANSWER = 0.25
 """The most of a budget that is kept for the answer."""
 
@@ -57,10 +59,11 @@ class AnswerBudget:
         return max(0.0, whole - kept - (self.clock() - self.began))
 
     def counting(self, *, alone: bool) -> Callable[[], float | None]:
-        """A function for the seconds left for counting, all of them where there is nothing to time besides (`alone`)."""
+        """A function for the seconds left for counting, all of them where there is nothing to time besides (`alone`) or no time for it."""
         if self.minutes is None:
             return lambda: None
-        return self._until_compared if alone else budget_of(self.minutes, self._until_compared)
+        whole = alone or self.minutes <= ONE_THING * self.slowness
+        return self._until_compared if whole else budget_of(self.minutes, self._until_compared)
 
     def _until_compared(self) -> float:
         return max(0.0, (self.left() or 0.0) - COMPARING * self.slowness)

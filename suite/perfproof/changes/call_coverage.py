@@ -17,6 +17,7 @@ from perfproof import store
 from perfproof.analysis.trials.counted_rounds import rounds
 from perfproof.builds.install.ready_build import ReadyBuild
 from perfproof.changes.countable_functions import Watching
+from perfproof.changes.counting.host_count import RAN
 from perfproof.changes.scenario_selection import GUESSED, NAMED
 from perfproof.model.base.errors import BadInput
 from perfproof.model.base.name_lists import few
@@ -139,7 +140,7 @@ def ran_sentences(calls: Called) -> Iterator[str]:
     for name, functions in calls.ran.items():
         where.setdefault(functions, []).append(name)
     if where:
-        yield "ran the change: " + "; ".join(f"{few(names, MOST_TOLD)} (called {_short(functions)})" for functions, names in where.items())
+        yield RAN + "; ".join(f"{few(names, MOST_TOLD)} (called {_short(functions)})" for functions, names in where.items())
 
 
 def borne_out(reasons: Mapping[str, str], calls: Called, counted: Watching) -> dict[str, str]:

@@ -94,9 +94,11 @@ class Answer:
         return self._without("no times: nothing is measured of a change that breaks tests", "the change breaks vLLM's own tests", code)
 
     def _without(self, why: str, headline: str, code: int) -> int:
+        ran = self.host.calls
         notes = [
             self.first,
             *self.host.sentences(),
+            *ran,
             *self.notes[1:],
             why,
             f"the same command without a budget goes on from here: {self.goes_on}",
@@ -104,6 +106,8 @@ class Answer:
         block = record_verdicts.show_counted(headline, notes, counts=self.host.document(), report=self.wanted.page, text=self.wanted.text)
         if self.wanted.print_text:
             self.say(block)
+        for line in ran:
+            self.say(line)
         self.say(why, style="bold yellow")
         self.say(f"{headline} (exit code {code})", style="bold")
         self.say(self.wanted.written)
@@ -121,7 +125,10 @@ class Answer:
         about = about_answers(plan.scenarios) & only
         calls = called(functions, [one.name for one in plan.scenarios if one.name in only], read.records)
         deciding = only - set(calls.aside)
-        ran, why = list(sentences(calls, about)), reason_lines(borne_out(chosen.reasons, calls, functions))
+        ran, why = (
+            [*sentences(calls, about), *([] if calls.ran else self.host.calls)],
+            reason_lines(borne_out(chosen.reasons, calls, functions)),
+        )
         kept = [note for note in chosen.left if not note.startswith(NEIGHBOURS)]
         unsure = uncounted(functions, deciding, read.records) if functions.unknown else []
         notes = [self.first, *self.host.sentences(), *ran, *self.notes[1:], *why, *kept, *self.missing, *unsure, *absent]

@@ -30,9 +30,11 @@ from perfproof.changes.change_builds import Change, ChangeBuilds, blame_notes, b
 from perfproof.changes.change_notes import settled, tests_note, vllm_test_lines
 from perfproof.changes.countable_functions import Watching
 from perfproof.changes.counting.count_findings import Setting, cells_of
-from perfproof.changes.counting.host_count import Counting, count_first
+from perfproof.changes.counting.host_count import Counting, HostCount, count_first
+from perfproof.changes.counting.known_features import no_room
 from perfproof.changes.scenario_selection import (
     NO_CALLS,
+    Calls,
     Chosen,
     by_files,
     calling,
@@ -143,14 +145,15 @@ class _Run:
             base, changed = prepare(built.base, wanted.builds, answer.say), prepare(built, wanted.builds, answer.say)
         for note in answer.notes:
             answer.say(note)
-        self._count(base, changed, alone=not near)
+        functions = watched(self.builds.paths, base, changed, near)
+        seen = NO_CALLS if wanted.scenarios is not None else observed(self.scenarios, functions, base, wanted.builds)
+        self._count(base, changed, [one.name for one in calling(self.scenarios, seen)], alone=not near)
         results = wanted.results or RESULTS / _folder(built, wanted)
         if not self._passes_tests(base, changed, results):
             return answer.stopped(EXIT_REGRESSED)
-        functions = watched(self.builds.paths, base, changed, near)
         earlier = earlier_records(_others(results))
         times = trial_times(self.scenarios, [*_own_records(results), *earlier], answer.host.importing)
-        chosen = self._chosen(near, (base, changed), functions, times, earlier)
+        chosen = self._chosen(near, (base, changed), functions, seen, times, earlier)
         functions = dataclasses.replace(functions, unknown=()) if chosen.guessed else functions
         for line in chosen.lines:
             answer.say(line)
@@ -168,13 +171,21 @@ class _Run:
             return self.scenarios
         return by_files(self.scenarios, self.builds.paths, package)
 
-    def _count(self, base: ReadyBuild, changed: ReadyBuild, *, alone: bool) -> None:
-        """Counts what the change costs the host, before anything is timed; `alone` says that nothing is to be timed besides."""
+    def _count(self, base: ReadyBuild, changed: ReadyBuild, by: Sequence[str], *, alone: bool) -> None:
+        """Counts what the change costs the host, before anything is timed. `by` are scenarios that are known to call it; `alone` says that
+        nothing is to be timed besides."""
         if self.wanted.no_count:
             return
-        left = self.budget.counting(alone=alone)
-        setting = Setting(builds=self.wanted.builds, margin=DEFAULT_POLICY.counts.smallest, say=self.answer.say, left=left)
-        self.answer.host = self.count(base, changed, self.wanted.count_features, setting)
+        setting = Setting(
+            builds=self.wanted.builds,
+            margin=DEFAULT_POLICY.counts.smallest,
+            say=self.answer.say,
+            left=self.budget.counting(alone=alone),
+            slowness=self.budget.slowness,
+            others=bool(by),
+        )
+        why_not = "" if self.wanted.count_features else no_room(base, changed, by, setting)
+        self.answer.host = HostCount(failed=why_not) if why_not else self.count(base, changed, self.wanted.count_features, setting)
         host = self.answer.host
         for sentence in [*host.sentences(), *blame_notes(self.change, host.more_work, ())]:
             self.answer.say(sentence)
@@ -195,13 +206,13 @@ class _Run:
         near: Sequence[Scenario],
         sides: tuple[ReadyBuild, ReadyBuild],
         functions: Watching,
+        seen: Calls,
         times: Mapping[str, TrialTime],
         earlier: Sequence[Record],
     ) -> Chosen:
         """The scenarios to measure, the cheapest first. Raises `BadInput` for what is not Python, `NoScenario` where there is none."""
         base, changed = sides
         named = self.wanted.scenarios is not None
-        seen = NO_CALLS if named else observed(self.scenarios, functions, base, self.wanted.builds)
         near = near if named else [*near, *(one for one in calling(self.scenarios, seen) if one not in near)]
         if not near:
             raise NoScenario(nothing_exercises(self.scenarios, self.builds.paths, base.fingerprint.package))
@@ -246,8 +257,7 @@ class _Run:
                 done = conduct(plan, results, runners, progress, **options)
             except NothingMeasured as over:
                 raise CannotRun(nothing_measured(wanted.budget or 0.0)) from over
-        if not done.ran and not done.existing:
-            raise CannotRun("; ".join(done.warnings) or nothing_measured(wanted.budget or 0.0))
+        done.with_trials(wanted.budget)
         for warning in done.warnings:
             console.print(warning, style="yellow", highlight=False, markup=False)
         there = f", {done.existing} were there already" if done.existing else ""

@@ -11,6 +11,7 @@ import pytest
 from perfproof.builds.install.ready_build import ReadyBuild
 from perfproof.cli import main
 from perfproof.model.base.errors import EXIT_PASS
+from tests.run.conftest import known_to
 from tests.run.conftest import served_build as served_build
 
 BATCH = "vllm/v1/worker/gpu_input_batch.py"
@@ -48,7 +49,8 @@ def test_the_function_that_a_diff_made_dearer_is_named_and_taken_back(
 ) -> None:
     """The loop's function has all of the change with its lines; the diff back is that loop; the same command again runs no trial."""
     diff, build = planted(served_build, tmp_path / "my.diff"), str(served_build.interpreter)
-    words = ["blame", "output_ids_needed", "--good", build, "--bad", f"{build}+{diff}", "--builds", str(tmp_path / "builds"), "--json"]
+    builds = known_to(tmp_path / "builds", served_build)
+    words = ["blame", "output_ids_needed", "--good", build, "--bad", f"{build}+{diff}", "--builds", str(builds), "--json"]
     words += ["--results", str(tmp_path / "results"), "--report", str(tmp_path / "blame.html"), "--least", "0.1"]
     assert main(words) == EXIT_PASS
     found = json.loads(capsys.readouterr().out)

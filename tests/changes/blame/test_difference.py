@@ -9,7 +9,8 @@ import pytest
 
 from perfproof.builds.overlays.patched_files import changed
 from perfproof.builds.overlays.unified_diff import read_diff
-from perfproof.changes.blame.difference import Difference, diff_of, fault_of
+from perfproof.changes.blame.difference import Difference
+from perfproof.changes.blame.mixture_texts import diff_of, fault_of
 
 GOOD = {
     "vllm/__init__.py": "",

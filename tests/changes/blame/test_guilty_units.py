@@ -79,6 +79,24 @@ def test_a_file_of_which_nothing_ran_is_narrowed_to_its_function(difference: Dif
     assert [difference.lines_of(hunk) for hunk in one.hunks] == [(9, 9)]
 
 
+def test_the_only_function_that_differs_in_a_file_is_named(tmp_path: Path) -> None:
+    """Nothing points at the file, and no further mixture is needed to name the function."""
+    for name, cost in (("good", 0), ("bad", 9)):
+        (tmp_path / name / "vllm").mkdir(parents=True)
+        (tmp_path / name / "vllm" / "a.py").write_text(f"def first():\n    return 1\n\n\ndef work():\n    return {cost}\n")
+    difference, asked = Difference(tmp_path / "good", tmp_path / "bad"), 0
+
+    def ask(side: Side, units: Units) -> float | None:
+        nonlocal asked
+        asked += 1
+        return float("vllm/a.py" in "".join(units))
+
+    blamed = find(difference, {}, ask, lambda: asked, lambda _: None)
+    assert [one.units for one in blamed.guilty] == [("vllm/a.py:work",)]
+    assert (blamed.back, asked) == ({"vllm/a.py:work"}, 2)
+    assert "return 0" in (difference.mixture("back", blamed.back).files["vllm/a.py"] or "")
+
+
 def test_functions_of_a_file_that_act_alone_have_their_own_shares(tmp_path: Path) -> None:
     """Nothing points at the file: of its functions each is named with what goes away with it."""
     for name, (first, second) in (("good", (0, 0)), ("bad", (80, 20))):
@@ -131,3 +149,31 @@ def test_a_unit_of_too_many_hunks_is_narrowed_as_far_as_the_trials_go(tmp_path: 
     assert one.hunks == ()
     assert {f"vllm/a.py:work@{number}" for number in (4, 12, 21)} <= blamed.back
     assert len(blamed.back) < 24
+
+
+def test_the_trials_for_hunks_are_those_of_all_units_together(tmp_path: Path) -> None:
+    """Three guilty functions of many hunks take no more mixtures for these than one would; each is narrowed as far as its part goes."""
+    names = [f"one{number}" for number in range(12)]
+    body = "".join(f"    {name} = 1\n    kept_{name} = 2\n" for name in names)
+    good = "\n\n".join(f"def {function}():\n{body}" for function in ("a", "b", "c"))
+    bad = good.replace(" = 1\n", " = 10\n")
+    for name, text in (("good", good), ("bad", bad)):
+        (tmp_path / name / "vllm").mkdir(parents=True)
+        (tmp_path / name / "vllm" / "a.py").write_text(text)
+    difference, asked = Difference(tmp_path / "good", tmp_path / "bad"), list[Units]()
+
+    def ask(side: Side, units: Units) -> float | None:
+        asked.append(units)
+        text = difference.mixture(side, units).files.get("vllm/a.py") or (bad if side == "back" else good)
+        parts = ("a", "b", "c")
+        share = sum(
+            weight * ("one3 = 1\n" in text.split(f"def {part}()")[1].split("def ")[0])
+            for part, weight in zip(parts, (0.5, 0.3, 0.2), strict=True)
+        )
+        return share if side == "back" else 1 - share
+
+    blamed = find(difference, dict.fromkeys(("vllm.a:a", "vllm.a:b", "vllm.a:c"), 1.0), ask, lambda: len(asked), lambda _: None, hunks=9)
+    assert [one.units for one in blamed.guilty] == [("vllm/a.py:a",), ("vllm/a.py:b",), ("vllm/a.py:c",)]
+    assert sum(any("@" in unit for unit in units) for units in asked) <= 9
+    assert all(len([unit for unit in blamed.back if unit.startswith(f"vllm/a.py:{part}@")]) < 12 for part in "abc")
+    assert any("vllm/a.py:c@" in unit for unit in blamed.back)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import difflib
 import json
 import re
@@ -12,19 +13,28 @@ import pytest
 
 from perfproof.builds.install.ready_build import ReadyBuild
 from perfproof.builds.install.side_folder import PACKAGE
-from perfproof.changes.counting import host_count
+from perfproof.changes.counting import count_findings, host_count
 from perfproof.cli import main
 from perfproof.model.base.errors import EXIT_PASS, EXIT_REGRESSED, EXIT_UNTESTABLE
+from tests.run.conftest import known_to
 from tests.run.conftest import served_build as served_build
 
+REQUESTS = 8
+"""Of each feature, to be quick; the wheel's own test counts 32."""
 SCHEDULER = "vllm/v1/core/sched/scheduler.py"
 ANCHOR = "            assert num_tokens_scheduled > 0\n            request = self.requests.get(req_id)\n            output_is_stale"
 LOOP = "            for _ in range(12):\n                pass\n"
 
 
 @pytest.fixture(scope="module")
-def builds(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("builds")
+def builds(served_build: ReadyBuild, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return known_to(tmp_path_factory.mktemp("builds"), served_build)
+
+
+@pytest.fixture(autouse=True)
+def _few_requests(monkeypatch: pytest.MonkeyPatch) -> None:
+    few = [dataclasses.replace(one, sizes=(REQUESTS,)) for one in count_findings.FEATURES]
+    monkeypatch.setattr(count_findings, "FEATURES", few)
 
 
 def diff_of(build: ReadyBuild, folder: Path, path: str, old: str, new: str) -> Path:
@@ -55,11 +65,11 @@ def test_a_loop_that_a_diff_adds_is_told_with_function_lines_and_cost(
     assert told.startswith("more Python work: ")
     assert "stop strings: more Python work: " in progress
     assert "counted in" not in told
-    line = re.search(r"decode, stop strings, 32 requests: ([\d,]+) to ([\d,]+) Python instructions a step .*", told)
+    line = re.search(r"decode, stop strings, 8 requests: ([\d,]+) to ([\d,]+) Python instructions a step .*", told)
     assert line
     base, candidate = (int(number.replace(",", "")) for number in line.groups())
     assert f": Scheduler.update_from_output +{candidate - base:,} (new line" in line[0]
-    assert (candidate - base) % 32 == 0
+    assert (candidate - base) % REQUESTS == 0
     assert count(served_build, diff, builds, "--json") == EXIT_REGRESSED
     told, progress = capsys.readouterr()
     assert not [word for word in ("counting", "counted in", "confirms") if word in progress]
@@ -99,7 +109,7 @@ def test_other_tokens_are_other_work(served_build: ReadyBuild, builds: Path, tmp
     old = "return torch.ops._C.greedy_argmax(logits)"
     diff = diff_of(served_build, tmp_path, "vllm/v1/sample/sampler.py", old, f"{old} * 0 + 300")
     assert count(served_build, diff, builds) == EXIT_UNTESTABLE
-    assert "stop strings, 32 requests: other work: request 0: token 1 was " in capsys.readouterr().out
+    assert "stop strings, 8 requests: other work: request 0: token 1 was " in capsys.readouterr().out
 
 
 @pytest.mark.vllm
@@ -145,5 +155,5 @@ def test_pr_has_the_count_for_its_answer_where_no_scenario_is(
     shutil.copy(PACKAGE.parents[1] / "scenarios" / "swap_states.yaml", "scenarios")
     assert main(["pr", "--diff", str(diff), "--build", str(served_build.interpreter), "--builds", str(builds)]) == EXIT_PASS
     text = Path("reports/pr.md").read_text().replace("\\", "")
-    assert re.match(r"### Counted, more Python work: .*, stop strings, 32 requests: .*: Scheduler\.update_from_output \+", text)
+    assert re.match(r"### Counted, more Python work: .*, stop strings, 8 requests: .*: Scheduler\.update_from_output \+", text)
     assert "no times: no scenario exercises what the change touches" in text.replace("No times", "no times")

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from perfproof.builds.install.ready_build import ReadyBuild
-from perfproof.changes.counting.count_sources import Reach, Sides, added_lines, code_files, own_lines, reach, runnable
+from perfproof.changes.counting.count_sources import Reach, Sides, added_lines, code_files, only_functions, own_lines, reach, runnable
 from perfproof.model.records.counts import Count
 
 TEXT = textwrap.dedent(
@@ -107,6 +107,21 @@ def came(both: Sides, imported: Mapping[str, Sequence[int] | None]) -> Reach:
 
 A, NEW = "vllm/a.py", "vllm/new.py"
 BEFORE = "X = 1\nif X > 3:\n    Y = 2\n"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "alone"),
+    [
+        ("def f():\n    return 1\n", "def f():\n    return 2\n", True),
+        ("def f():\n    return 1\n", "import os\n\n\ndef f():\n    return os.sep\n", True),
+        ("X = 1\n\n\ndef f():\n    return X\n", "X = 2\n\n\ndef f():\n    return X\n", False),
+        ("class A:\n    x = 1\n\n    def f(self): ...\n", "class A:\n    x = 2\n\n    def f(self): return 1\n", False),
+        ("def f(:\n", "def f():\n    return 1\n", False),
+    ],
+)
+def test_a_change_may_be_in_functions_alone(tmp_path: Path, before: str, after: str, alone: bool) -> None:
+    """An import reaches no function by itself; what a module or a class does besides may alter anything."""
+    assert only_functions(*sides(tmp_path, {A: before}, {A: after})) is alone
 
 
 def test_a_new_file_that_nothing_imports_is_not_reached(tmp_path: Path) -> None:

@@ -12,10 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perfproof.builds.install.ready_build import ReadyBuild
-from perfproof.changes.counting import count_findings, host_count
+from perfproof.changes.counting import count_findings, feature_order, host_count, known_features
 from perfproof.changes.counting.count_findings import Setting
 from perfproof.changes.counting.count_words import NOT_TIME
 from perfproof.changes.counting.host_count import UNKNOWN, HostCount, budget_of, count_first
+from perfproof.changes.counting.known_features import KnownFeatures
 from perfproof.child.engine.features import FEATURES
 from perfproof.model.base.errors import EXIT_PASS, EXIT_REGRESSED, EXIT_UNTESTABLE, BadInput, CannotRun
 from perfproof.model.records.counts import Cell, Count, FunctionWork, LeftOut
@@ -52,6 +53,18 @@ def test_that_no_feature_ran_the_change_comes_first_with_what_was_tried() -> Non
     idle = host(compared("identical", changed=()), never_ran=(FUNCTION,), tried=("plain", "LoRA"))
     assert idle.sentences()[0] == f"no tried feature calls what the change touches ({FUNCTION}); tried: plain, LoRA"
     assert (idle.ran, idle.rulings(STRICT), idle.code(STRICT)) == (False, (), EXIT_UNTESTABLE)
+
+
+def test_what_differs_where_nothing_called_the_change_is_not_its_doing() -> None:
+    """An engine's start differs from run to run by what vLLM keeps of models; where the change is not in functions alone it may."""
+    other = host(compared(), never_ran=(FUNCTION,), tried=("start and end",), alone=True)
+    assert (other.ran, other.rulings(STRICT), other.code(STRICT)) == (False, (), EXIT_UNTESTABLE)
+    assert other.findings is not None
+    assert other.findings.code == EXIT_UNTESTABLE
+    assert other.headline == f"no tried feature calls what the change touches ({FUNCTION}); tried: start and end"
+    assert other.more_work == ""
+    constants = host(compared(), never_ran=(FUNCTION,), tried=("start and end",), alone=False)
+    assert (constants.ran, constants.code(STRICT)) == (True, EXIT_REGRESSED)
 
 
 def test_of_a_change_without_functions_an_identical_count_says_nothing() -> None:
@@ -117,6 +130,12 @@ def test_counts_and_times_that_say_the_opposite_are_told(counts: str, times: Out
     assert "bytes_per_swap" not in found_
 
 
+def test_many_times_that_contradict_a_count_are_named_up_to_a_few() -> None:
+    """They end as every list of names does."""
+    (said,) = host(compared("regressed")).contradictions([(name, "round_time", Outcome.IMPROVED) for name in "abcdefgh"])
+    assert said.endswith("round_time of e, round_time of f and 2 more); see both")
+
+
 def test_what_could_not_be_counted_is_told_and_rules_nothing() -> None:
     """And of what nobody asked for there is no word."""
     failed = HostCount(failed="no engine here")
@@ -147,17 +166,23 @@ class Engines:
         self.fault = ""
         for room in (host_count, count_findings):
             monkeypatch.setattr(room, "count", self.count)
-        monkeypatch.setattr(host_count, "touched_functions", lambda *sides: frozenset({"m:f"}))
+        for room in (host_count, known_features):
+            monkeypatch.setattr(room, "touched_functions", lambda *sides: frozenset({"m:f"}))
+            monkeypatch.setattr(room, "known_features", lambda sides, functions, builds: self.knows())
         for room in (host_count, count_findings):
             monkeypatch.setattr(room, "reach", lambda sides, counts: came())
             monkeypatch.setattr(room, "modules_of", lambda sides: ("m",))
         monkeypatch.setattr(count_findings, "code_files", lambda *sides: ("m.py",))
+        monkeypatch.setattr(count_findings, "only_functions", lambda *sides: True)
         monkeypatch.setattr(count_findings, "new_lines", lambda sides, counts: {})
         self.known: tuple[tuple[str, ...], bool] = ((), False)
         self.kept: list[Count] = []
-        monkeypatch.setattr(host_count, "features_calling", lambda build, functions, builds: self.known)
+        self.reaching = True
         monkeypatch.setattr(host_count, "functions_in", lambda build, names: frozenset(names))
         monkeypatch.setattr(host_count, "keep_count", lambda build, count, builds: self.kept.append(count))
+
+    def knows(self) -> KnownFeatures:
+        return KnownFeatures(calling=self.known[0], certain=self.known[1], reaching=self.reaching and bool(self.known[0]))
 
     def count(
         self,
@@ -186,8 +211,8 @@ class Engines:
         work = dataclasses.replace(phase({}), functions={"m:f" if name == self.by else "m:g": own})
         return Cell(feature=name, requests=size, phases={"decode": work}, outputs=(), seconds={})
 
-    def __call__(self, *features: str, left: float | None = None) -> HostCount:
-        setting = Setting(builds=Path("builds"), margin=0.005, say=lambda text: None, left=lambda: left)
+    def __call__(self, *features: str, left: float | None = None, others: bool = False) -> HostCount:
+        setting = Setting(builds=Path("builds"), margin=0.005, say=lambda text: None, left=lambda: left, others=others)
         build = cast("ReadyBuild", type("Build", (), {"label": "vllm"})())
         return count_first(build, build, features, setting)
 
@@ -243,6 +268,92 @@ def test_the_search_ends_with_the_time_for_it(monkeypatch: pytest.MonkeyPatch) -
     engines = Engines(monkeypatch, "penalties")
     assert not engines(left=0.0).ran
     assert engines.asked == [["plain"]]
+
+
+def test_in_less_than_a_minute_one_feature_that_runs_the_change_is_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is known to call it comes first, each with its least number of requests, in one process; what was asked for is counted, too."""
+    engines = Engines(monkeypatch, "penalties")
+    engines.known = (("penalties", "LoRA"), False)
+    one = engines(left=40.0)
+    assert one.ran
+    assert engines.asked[0][:3] == ["penalties", "LoRA", "plain"]
+    assert one.findings is not None
+    assert one.findings.tried == ("penalties",)
+    assert "not counted, for the budget, once the change had run: plain" in one.sentences()
+    assert one.calls == ["ran the change: penalties, counted (called f)"]
+    engines.known = ((), False)
+    assert engines("LoRA", left=40.0).findings.tried == (  # type: ignore[union-attr]
+        "plain",
+        "LoRA",
+        "logit bias and min tokens",
+        "penalties",
+    )
+    assert len(engines.asked) == 2, "a second process would have to import vLLM, too"
+
+
+@pytest.mark.parametrize(("others", "tried"), [(True, ("penalties", "LoRA")), (False, None)])
+def test_in_less_than_a_minute_benchmarks_have_what_known_features_leave(
+    monkeypatch: pytest.MonkeyPatch, others: bool, tried: tuple[str, ...] | None
+) -> None:
+    """Once every feature that is known to call the change was counted in vain; where nothing else is known to, all others are tried."""
+    engines = Engines(monkeypatch, "")
+    engines.known = (("penalties", "LoRA"), False)
+    one = engines(left=40.0, others=others)
+    assert one.findings is not None
+    assert not one.ran
+    assert one.findings.tried == (
+        tried or tuple(dict.fromkeys(["penalties", "LoRA", *(each.name for each in FEATURES if not each.positions)]))
+    )
+
+
+def test_an_engine_that_fails_with_the_change_alone_is_answer_enough() -> None:
+    """Nothing else is searched for what ran it: the base runs the feature, and the change does not."""
+    engine = Engines.__new__(Engines)
+    engine.by = "plain"
+    base = Count(vllm="1", python="3", cells=(engine.cell("plain", 8),), left_out=(), refused="")
+    gone = LeftOut(feature="plain", requests=8, kind="fault", why="AttributeError")
+    assert feature_order.fails_alone([base, dataclasses.replace(base, cells=(), left_out=(gone,))])
+    assert not feature_order.fails_alone([base, base])
+    assert not feature_order.fails_alone([base, dataclasses.replace(base, cells=(), left_out=(dataclasses.replace(gone, kind="unknown"),))])
+
+
+@pytest.mark.parametrize(
+    ("left", "by", "features", "why"),
+    [
+        (40.0, ["swap"], (), "no counted feature is known to call what the change touches, swap is, and the budget has room for one"),
+        (40.0, [], (), ""),
+        (40.0, ["swap"], ("plain",), ""),
+        (
+            40.0,
+            ["swap"],
+            ("plain", "LoRA"),
+            "no counted feature is known to come to the new lines of what the change touches, swap is, and the budget has room for one",
+        ),
+        (90.0, ["swap"], (), ""),
+        (None, ["swap"], (), ""),
+    ],
+)
+def test_a_short_budget_is_left_to_the_benchmark_that_alone_calls_the_change(
+    monkeypatch: pytest.MonkeyPatch, left: float | None, by: list[str], features: tuple[str, ...], why: str
+) -> None:
+    """Importing vLLM for an engine that calls nothing of it would take what the benchmark needs."""
+    engines = Engines(monkeypatch, "")
+    engines.known, engines.reaching = (features, False), not why
+    setting = Setting(builds=Path("builds"), margin=0.005, say=lambda text: None, left=lambda: left)
+    build = cast("ReadyBuild", type("Build", (), {"label": "vllm"})())
+    assert known_features.no_room(build, build, by, setting) == why
+
+
+def test_no_offer_of_blame_rests_on_the_start_of_an_engine() -> None:
+    """Blame counts steps."""
+    start = compared(feature="start and end", phase="start", requests=0, change=2.0)
+    assert host(start).more_work == ""
+    assert host(start, compared()).more_work == "python_instructions@decode, plain, 32 requests"
+    assert (
+        host(start)
+        .sentences()[0]
+        .startswith("counted, more Python work: start, start and end: 84,563 to 96,851 Python instructions in all")
+    )
 
 
 def test_an_engine_that_this_machine_can_not_run_is_no_verdict(monkeypatch: pytest.MonkeyPatch) -> None:

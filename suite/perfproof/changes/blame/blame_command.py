@@ -11,6 +11,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -24,17 +25,18 @@ from perfproof.changes.blame import blame_words, guilty_units, other_packages, s
 from perfproof.changes.blame.difference import Difference
 from perfproof.changes.blame.finding import Blame
 from perfproof.changes.blame.mixture_trials import CountedMixtures, Ends, Mixtures, Say, measured_ends
+from perfproof.changes.blame.other_packages import Beside
 from perfproof.changes.blame.search import Found, OutOfBudget, Units
 from perfproof.changes.blame.timed_mixtures import LEAST as LEAST_OF_TIMES
-from perfproof.changes.blame.timed_mixtures import Left, TimedMixtures, timed_metric, whole_change
+from perfproof.changes.blame.timed_mixtures import Left, TimedMixtures, steadier, timed_metric, whole_change
 from perfproof.changes.blame.upstream_commits import Clone, clone_of
 from perfproof.commands import record_verdicts
 from perfproof.executor import held
-from perfproof.model.base.errors import EXIT_INCONCLUSIVE, EXIT_PASS, CannotRun
+from perfproof.model.base.errors import EXIT_INCONCLUSIVE, EXIT_PASS, BadInput, CannotRun
 from perfproof.model.documents.decode import scenario_of
 from perfproof.model.history.upstream_notes import UpstreamChange, between, load_upstream
 from perfproof.model.records.record import Record
-from perfproof.model.scenarios.metrics import METRICS, base_name, is_timed
+from perfproof.model.scenarios.metrics import METRICS, base_name, is_timed, metric
 from perfproof.model.scenarios.scenario import Scenario
 from perfproof.run.checks import catalog
 from perfproof.run.host.preflight import Start
@@ -66,6 +68,12 @@ class BlameRequest:
     commits: tuple[str, str] | None = None
 
 
+class Unfinished(CannotRun):
+    """The budget ended the search before there was anything to search."""
+
+    exit_code = EXIT_INCONCLUSIVE
+
+
 def perform(request: BlameRequest, console: Console | None = None, runners: OpenRunners | None = None) -> int:
     """Finds who is guilty, prints it and returns the exit code: inconclusive where nothing was found.
 
@@ -73,11 +81,12 @@ def perform(request: BlameRequest, console: Console | None = None, runners: Open
     `CannotRun` where the builds can't be measured or do not differ.
     """
     console = console or Console()
+    _check(request)
     record_verdicts.clear(request.report)
     say = partial(Console(stderr=True).print if request.as_json else console.print, highlight=False, markup=False, soft_wrap=True)
     found = blame(request, say, runners or runners_on(request.builds, say))
     document, told = blame_words.document(found), list(blame_words.sentences(found))
-    (folder_of(request) / "blame.json").write_text(json.dumps(document, indent=1) + "\n")
+    (found.folder / "blame.json").write_text(json.dumps(document, indent=1) + "\n")
     if request.report is not None:
         diff = found.diff_back.read_text(encoding="utf-8", errors="replace") if found.diff_back else ""
         record_verdicts.show_blame(told[0], told[1:], document, diff, request.report)
@@ -87,24 +96,48 @@ def perform(request: BlameRequest, console: Console | None = None, runners: Open
     else:
         for sentence in told:
             console.print(sentence, highlight=False, markup=False, soft_wrap=True)
-    return EXIT_PASS if found.blamed.guilty and found.blamed.complete else EXIT_INCONCLUSIVE
+    return EXIT_PASS if found.named and found.blamed.complete else EXIT_INCONCLUSIVE
+
+
+def _check(request: BlameRequest) -> None:
+    """Raises `BadInput` for a question without an answer, as far as that shows before anything is made."""
+    scenario, wanted = request.scenario, request.metric
+    if request.good.docs == request.bad.docs and request.good.name == request.bad.name:
+        raise BadInput(f"--good and --bad are the same build, {request.good.word}: name one without the change and one with it")
+    if wanted is not None and base_name(wanted) in METRICS and is_timed(wanted):
+        timed_metric(scenario, wanted)
+    elif wanted is not None and base_name(wanted) not in METRICS and wanted not in {choice.name for choice in scenario.metrics}:
+        names = ", ".join(choice.name for choice in scenario.metrics)
+        raise BadInput(f"--metric {wanted}: there is no such metric; {scenario.name} has {names}")
+    kinds = {metric(choice.name).kind for choice in scenario.metrics}
+    if wanted is None and not scenario.workload.counted and not kinds & {"time", "rate", "witness", "count"}:
+        raise BadInput(
+            f"{scenario.name} measures no count and no time, which mixtures of builds are compared by: take a scenario that does"
+        )
 
 
 def blame(request: BlameRequest, say: Callable[[str], None], runners: OpenRunners) -> Blame:
-    """The whole of it."""
+    """The whole of it. Raises `CannotRun` where nothing differs between the two builds."""
     left = counted_down(request.budget)
-    ready = {which: _ready(request, build, say) for which, build in (("good", request.good), ("bad", request.bad))}
+    ready = {which: _ready(request, which, build, say) for which, build in (("good", request.good), ("bad", request.bad))}
     difference = Difference(*(one.fingerprint.package.parent for one in ready.values()))
-    folder = folder_of(request)
+    differs = other_packages.beside(ready["good"], ready["bad"], request.builds.resolve() / ".logs" / "packages.log")
+    if not difference.paths and not differs.parts:
+        raise CannotRun(
+            f"{request.good.word} and {request.bad.word} do not differ, neither in vLLM's files nor in their packages: there is nothing to "
+            "find"
+        )
+    folder = folder_of(request, ready, differs)
     measuring = Measuring(results=folder, seed=request.seed, runners=runners, console=Console(stderr=True), start=None)
     with held(folder):
-        return _found(request, ready, difference, measuring, say, left)
+        return _found(request, ready, difference, differs, measuring, say, left)
 
 
 def _found(
     request: BlameRequest,
     ready: dict[str, ReadyBuild],
     difference: Difference,
+    differs: Beside,
     measuring: Measuring,
     say: Callable[[str], None],
     left: Callable[[], float | None],
@@ -123,7 +156,9 @@ def _found(
     blamed = dataclasses.replace(blamed, guilty=tuple(search.mixtures.measured(one, blamed.support) for one in blamed.guilty))
     lines = {unit: difference.lines_of(unit) for one in blamed.guilty for unit in (*one.units, *one.hunks)}
     diff_back, answer = _taken_back(blamed, difference, search, measuring)
+    packages = other_packages.factor(blamed, search.least, (request.good, request.bad), differs, search.mixtures, say, measuring.results)
     return Blame(
+        folder=measuring.results,
         scenario=scenario.name,
         builds=(request.good.word, request.bad.word),
         metric=ends.metric,
@@ -135,8 +170,9 @@ def _found(
         tried=search.mixtures.tried,
         diff_back=diff_back,
         answer=answer,
-        packages=other_packages.factor(blamed, search.least, request.good, ready, search.mixtures, say),
-        elsewhere=tuple(other_packages.elsewhere(ready["good"], ready["bad"])),
+        packages=packages,
+        elsewhere=differs,
+        lies_in=other_packages.lies_in(blamed, search.least, packages, differs),
         known=tuple(_known(request, ready, scenario.name, ends.metric)),
         commits={} if clone is None else {unit: clone.behind(one, unit, lines) for one in blamed.guilty for unit in one.units},
         seconds=sum(one.took for one in records.values()) + sum(one.seconds for one in search.mixtures.tried),
@@ -156,7 +192,7 @@ def _metric(request: BlameRequest, scenario: Scenario, records: Mapping[str, Rec
             f"no count of {scenario.name} differs between {request.good.word} and {request.bad.word}, and no time of it decides: "
             "--metric names a time"
         )
-    return timed
+    return timed if wanted is not None else steadier(timed, records.values())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -195,7 +231,12 @@ def _by_times(
 ) -> _Search:
     say(f"measuring {ends.metric} of both builds, in pairs")
     measuring = dataclasses.replace(measuring, start=request.start)
-    whole = whole_change(request.scenario, request.good, request.bad, ends.metric, measuring, left)
+    try:
+        whole = whole_change(request.scenario, request.good, request.bad, ends.metric, measuring, left)
+    except OutOfBudget as spent:
+        raise Unfinished(
+            f"the budget of {request.budget:g} minutes was over before {ends.metric} of both builds was known: the same command goes on"
+        ) from spent
     mixtures, least = TimedMixtures(request.scenario, ends, whole, difference, measuring, say, left), request.least or LEAST_OF_TIMES
 
     def find(suspicion: Mapping[str, float]) -> Found:
@@ -206,13 +247,23 @@ def _by_times(
     return _Search(values=whole.values, least=least, mixtures=mixtures, find=find, answer=mixtures.verdict)
 
 
-def _ready(request: BlameRequest, build: NamedBuild, say: Callable[[str], None]) -> ReadyBuild:
-    return prepare(build_of(alone(request.scenario, build)), request.builds, say)
+def _ready(request: BlameRequest, which: str, build: NamedBuild, say: Callable[[str], None]) -> ReadyBuild:
+    """A build made ready. Raises `BadInput` that names the option."""
+    try:
+        return prepare(build_of(alone(request.scenario, build)), request.builds, say)
+    except BadInput as error:
+        raise BadInput(*(f"--{which} {build.word}: {_OF_BUILD.sub('', fault)}" for fault in error.faults)) from None
 
 
-def folder_of(request: BlameRequest) -> Path:
-    """The results folder of a question; other builds, another metric or workload have another folder."""
-    said = json.dumps([request.scenario.digest, request.metric, request.good.word, request.bad.word])
+_OF_BUILD = re.compile(r"^(?:\S+: )?builds?[ .]tracked(?:\.\w+)?: ")
+"""What a fault of a build begins with: the name that it has in a scenario of its own, which nobody typed."""
+
+
+def folder_of(request: BlameRequest, ready: Mapping[str, ReadyBuild], differs: Beside) -> Path:
+    """The results folder of a question: other files or packages of the builds, another metric or workload have another folder, whatever
+    the builds are called."""
+    builds = [[request.good.word, request.bad.word], *([one.id, one.fingerprint.sources, one.lock] for one in ready.values())]
+    said = json.dumps([request.scenario.digest, request.metric, builds, differs.state])
     name = f"{request.scenario.name}-{request.good.slug}-{request.bad.slug}-{hashlib.sha256(said.encode()).hexdigest()[:6]}"
     return request.results / name
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from perfproof.analysis.stats.number_format import count, counted, duration, percent, quantity
 from perfproof.analysis.verdicts.exact_counts import judge_witness
 from perfproof.changes.blame.difference import HUNK, PIECE
 from perfproof.changes.blame.finding import Blame
-from perfproof.changes.blame.other_packages import PackagesFactor
+from perfproof.changes.blame.other_packages import Beside, PackagesFactor
 from perfproof.changes.blame.search import Guilty
 from perfproof.model.base.name_lists import few
 from perfproof.model.base.untrusted import line
@@ -19,7 +19,7 @@ from perfproof.model.scenarios.metrics import metric as row_of
 from perfproof.model.scenarios.scenario import COUNT_MARGIN
 
 SHOWN = 8
-"""The functions of the table that are told."""
+"""The functions of the table that are named."""
 
 
 def change(metric: str, good: float, bad: float) -> str:
@@ -78,23 +78,53 @@ def _rest(found: Blame) -> Iterator[str]:
     blamed = found.blamed
     if blamed.support:
         yield f"needed for these to run, and doing nothing by themselves: {', '.join(_name(unit) for unit in sorted(blamed.support))}"
-    missing = 1 - blamed.reach if blamed.reach is not None else None
-    if missing is not None and abs(missing) >= 0.02 and found.elsewhere:
-        yield f"{_percent(missing)} is not in vLLM's Python; beside it differ: {'; '.join(found.elsewhere[:SHOWN])}"
-    elif missing is None and found.elsewhere:
-        yield f"all of vLLM's Python together could not be tested; beside it differ: {'; '.join(found.elsewhere[:SHOWN])}"
-    if found.packages is not None:
-        yield _packages(found.packages, found.builds[0])
+    if found.lies_in or found.packages is not None:
+        yield from _elsewhere(found)
     left = (blamed.reach if blamed.reach is not None else 1.0) - blamed.share
     if blamed.guilty and abs(left) >= 0.005:
         yield f"{_percent(left)} lies in smaller parts, or where nothing was tried"
 
 
-def _packages(factor: PackagesFactor, good: str) -> str:
-    beside = f"{good} beside the bad build's {few(factor.packages, SHOWN)}"
+def _elsewhere(found: Blame) -> Iterator[str]:
+    """Where the part lies that vLLM's Python does not take back: what differs beside it can only be taken whole."""
+    beside, factor = found.elsewhere, found.packages
+    if found.blamed.reach is None:
+        yield f"all of vLLM's Python together could not be tested; beside it differ: {few(beside.words(), SHOWN)}"
+    else:
+        yield f"{_percent(1 - found.blamed.reach)} of the change is not in vLLM's Python; beside it differ: {few(beside.words(), SHOWN)}"
+    if factor is not None:
+        yield _packages(factor, found.builds)
+        for one in factor.guilty:
+            share = "the change" if one.share is None else f"{_percent(one.share)} of the change"
+            yield f"{share}: {_of_packages(one.packages, factor, beside)}"
+    known = factor is not None and factor.share is not None
+    left = [_PARTS[part] for part in found.lies_in if not (known and part == "packages")]
+    if found.blamed.reach is not None and left:
+        yield f"what is left lies in {' or '.join(left)}, which can only be taken whole"
+
+
+_PARTS = {
+    "packages": "a package",
+    "compiled code": "vLLM's compiled code",
+    "other files": "vLLM's files that are no Python",
+    "Python": "Python itself",
+}
+
+
+def _of_packages(packages: Sequence[str], factor: PackagesFactor, beside: Beside) -> str:
+    """Packages with both versions: `the package prometheus-client, 0.20.0 in the good build and 0.26.0 in the bad one`."""
+    both = {name: beside.packages[name] for name in (one.partition("==")[0] for one in packages)}
+    words = [f"{name}, {good} in the good build and {bad} in the bad one" for name, (good, bad) in both.items()]
+    return f"the package {words[0]}" if len(words) == 1 else f"one of these packages, which could not be tested apart: {'; '.join(words)}"
+
+
+def _packages(factor: PackagesFactor, builds: tuple[str, str]) -> str:
+    whose, base = ("bad", builds[0]) if factor.side == "forth" else ("good", builds[1])
+    beside = f"{base} beside the {whose} build's {few(factor.packages, SHOWN)}"
     if factor.share is None:
         return f"{beside} could not be tried: {factor.why}"
-    return f"{beside} has {_percent(factor.share)} of the change{_ends(factor.interval)}"
+    share = f"{_percent(factor.share)} of the change{_ends(factor.interval)}"
+    return f"{beside} has {share}" if factor.side == "forth" else f"with {beside} {share} is gone"
 
 
 def _table(found: Blame) -> Iterator[str]:
@@ -130,7 +160,8 @@ def document(found: Blame) -> dict[str, Any]:
             for one in found.tried
         ],
         "functions": [{"function": one.function, "before": one.before, "change": one.change, "share": one.share} for one in found.shares],
-        "elsewhere": list(found.elsewhere),
+        "elsewhere": found.elsewhere.words(),
+        "lies_in": list(found.lies_in),
         "packages": None if found.packages is None else dataclasses.asdict(found.packages),
         "reach": found.blamed.reach,
         "taken_back": found.blamed.share,

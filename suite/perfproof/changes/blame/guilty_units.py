@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
+from perfproof.analysis.stats.number_format import count
 from perfproof.changes.blame.difference import HUNK, PIECE, Difference, function_of
 from perfproof.changes.blame.search import Ask, Found, Guilty, OutOfBudget, Side, Units, search
 
@@ -16,7 +17,7 @@ LEAST = 0.02
 Differs = Callable[[Side, Units, Units], bool]
 """Whether a mixture of these units is surely another without some of them."""
 HUNKS, FEW_HUNKS = 14, 4
-"""Trials, at most, to find the hunks of one piece: of a count, and of a time, where a mixture takes minutes."""
+"""Trials, at most, to find the hunks of all guilty pieces: of a count, and of a time, where a mixture takes minutes."""
 ROUGH = 0.5
 """The smallest share that is looked for first where a smaller one costs more."""
 
@@ -32,19 +33,30 @@ def find(
     hunks: int = HUNKS,
 ) -> Found:
     """The guilty units. `suspicion` has the functions that ran (`module:Qual.name`), `ask` answers for mixtures (see `search`), and
-    `trials` says how many of them were run. `hunks` is how many of them may be run, at most, to find the hunks of one piece."""
+    `trials` says how many of them were run. `hunks` is how many of them may be run, at most, to find the hunks of all pieces."""
     tiers = difference.tiers(suspicion)
-    say(f"{len(difference.paths)} files differ: {', '.join(f'{len(tier)} {what}' for tier, what in zip(tiers, WHAT, strict=True))}")
+    parts = (f"{len(tier):,} {one if len(tier) == 1 else more}" for tier, (one, more) in zip(tiers, WHAT, strict=True))
+    files = len(difference.paths)
+    say(f"{count(files, 'file')} {'differs' if files == 1 else 'differ'}: {', '.join(parts)}")
     blamed = search(tiers, _weights(tiers, suspicion), ask, least=least)
     if not blamed.complete:
         return blamed
     try:
-        for parts_of in (_pieces_of(difference), difference.hunks_of):
-            for unit in sorted(blamed.back):
-                blamed = _narrowed(blamed, unit, parts_of(unit), ask, trials, least, hunks)
+        for unit in sorted(blamed.back):
+            blamed = _narrowed(blamed, unit, _pieces_of(difference, unit), ask, trials, least, hunks)
+        units, ends = _largest_first(blamed), trials() + hunks
+        for place, unit in enumerate(units):
+            most = -(-(ends - trials()) // (len(units) - place))
+            blamed = _narrowed(blamed, unit, difference.hunks_of(unit), ask, trials, least, most)
     except OutOfBudget:
         blamed = dataclasses.replace(blamed, complete=False)
     return blamed
+
+
+def _largest_first(blamed: Found) -> list[str]:
+    """The units to take back that are no mere support, in the order of what they bring."""
+    named = [unit for one in blamed.guilty for unit in one.units]
+    return sorted(blamed.back - blamed.support, key=lambda unit: (named.index(unit) if unit in named else len(named), unit))
 
 
 def find_roughly_first(
@@ -100,7 +112,11 @@ def _sure(blamed: Found, differs: Differs) -> Found:
     return dataclasses.replace(blamed, guilty=tuple(one for one in left if one.units))
 
 
-WHAT = ("functions that ran", "other pieces of their files", "other files")
+WHAT = (
+    ("function that ran", "functions that ran"),
+    ("other piece of their files", "other pieces of their files"),
+    ("other file", "other files"),
+)
 
 
 def _weights(tiers: Sequence[Sequence[str]], suspicion: Mapping[str, float]) -> dict[str, float]:
@@ -108,13 +124,15 @@ def _weights(tiers: Sequence[Sequence[str]], suspicion: Mapping[str, float]) -> 
     return {unit: suspicion.get(function_of(unit), 0.0) for unit in tiers[0]}
 
 
-def _pieces_of(difference: Difference) -> Callable[[str], list[str]]:
-    return lambda unit: difference.units_of(unit) if PIECE not in unit else []
+def _pieces_of(difference: Difference, unit: str) -> list[str]:
+    return difference.units_of(unit) if PIECE not in unit else []
 
 
 def _narrowed(blamed: Found, unit: str, parts: Sequence[str], ask: Ask, trials: Callable[[], int], least: float, hunks: int) -> Found:
     """The same with only those parts of a unit that are needed to take as much back; where that takes too many trials, with the fewest
     parts that were found by then, of which none is named."""
+    if len(parts) == 1 and HUNK not in parts[0]:
+        return _renamed(blamed, unit, parts[0])
     if len(parts) < 2 or unit in blamed.support:
         return blamed
     others = blamed.back - {unit}
@@ -148,6 +166,16 @@ def _narrowed(blamed: Found, unit: str, parts: Sequence[str], ask: Ask, trials: 
     return dataclasses.replace(
         blamed, back=others | inner.back, guilty=tuple(part for one in blamed.guilty for part in _with_parts(one, unit, inner))
     )
+
+
+def _renamed(blamed: Found, file: str, piece: str) -> Found:
+    """The same with the only piece that differs in a file in the file's place."""
+
+    def new(units: Units) -> Units:
+        return units - {file} | {piece} if file in units else units
+
+    guilty = (dataclasses.replace(one, units=tuple(piece if unit == file else unit for unit in one.units)) for one in blamed.guilty)
+    return dataclasses.replace(blamed, guilty=tuple(guilty), back=new(blamed.back), support=new(blamed.support))
 
 
 class _Enough(Exception):

@@ -12,12 +12,13 @@ import hashlib
 import math
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from perfproof import store
+from perfproof.analysis.stats.number_format import count
 from perfproof.analysis.stats.share_interval import Share
 from perfproof.analysis.trials import work_equivalence
 from perfproof.analysis.trials.paired_trials import counts, latest
@@ -121,11 +122,17 @@ class Mixtures(ABC):
             self._say(f"  {told(one)}")
         return self._answer(one)
 
-    def whole(self, build: NamedBuild, folder: str) -> Tried:
-        """What another build than a mixture says of the change, against the good one. Raises `OutOfBudget`."""
-        if self._left() == 0:
-            raise OutOfBudget
-        return self._on("forth", (), build, folder)
+    def beside_packages(self, side: Side, build: NamedBuild, packages: Sequence[str]) -> tuple[Tried, float | None]:
+        """What the build of a side says beside other packages than its own, and the share of the change as a search is told it. Raises
+        `OutOfBudget`."""
+        name = f"packages-{side}-{hashlib.sha256(' '.join(packages).encode()).hexdigest()[:16]}"
+        one = self._by_diff.get((side, name))
+        if one is None or self._open(one):
+            if self._left() == 0:
+                raise OutOfBudget
+            self._by_diff[side, name] = one = self._on(side, tuple(packages), build, name)
+            self._say(f"  {told(one)}")
+        return one, self._answer(one)
 
     def told(self, side: Side, units: Units) -> Tried | None:
         """What a mixture said; None where it was not asked."""
@@ -236,8 +243,7 @@ def told(one: Tried) -> str:
     """A mixture in a line."""
     where = "taken back" if one.side == "back" else "brought in"
     said = f"unresolved: {one.why}" if one.share is None else f"{_amount(one)} of the change {'gone' if one.side == 'back' else 'there'}"
-    number = f"{len(one.units)} units" if len(one.units) != 1 else "1 unit"
-    return f"{number} {where} ({summary(one.units)}): {said} ({one.seconds:.0f} s)"
+    return f"{count(len(one.units), 'unit')} {where} ({summary(one.units)}): {said} ({one.seconds:.0f} s)"
 
 
 def _amount(one: Tried) -> str:

@@ -8,13 +8,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from perfproof.analysis.stats.number_format import percent
 from perfproof.analysis.trials import counted_rounds
 from perfproof.model.base.errors import BadInput, CannotRun
 from perfproof.model.records.count_tables import read_table, told_of
 from perfproof.model.records.counts import Metric, PhaseWork, numbers_of, outermost
 from perfproof.model.records.record import Record
-from perfproof.model.scenarios.metrics import base_name, is_timed, metric
-from perfproof.model.scenarios.scenario import COUNT_MARGIN, Scenario
+from perfproof.model.scenarios.metrics import base_name, is_timed
+from perfproof.model.scenarios.scenario import Scenario
 
 INSTRUCTIONS: Metric = "python_instructions"
 
@@ -47,10 +48,14 @@ def changed_count(scenario: Scenario, good: Record, bad: Record, wanted: str | N
             if wanted:
                 there = ", ".join(_names(scenario, good, bad))
                 raise BadInput(f"--metric {wanted}: the trials left no such count; there are {there or 'none'}")
-        elif abs(after - before) > _margin(scenario, name) * abs(before):
+        elif abs(after - before) > scenario.count_margin(name) * abs(before):
             return name
     if wanted:
-        raise CannotRun(f"{wanted} is the same in both builds ({value_of(good, wanted):,g}): there is nothing to find")
+        before, after = value_of(good, wanted), value_of(bad, wanted)
+        same = f"is the same in both builds ({before:,g})"
+        if after != before:
+            same = f"is {before:,g} and {after:,g}, within the margin of {percent(scenario.count_margin(wanted), signed=False)}"
+        raise CannotRun(f"{wanted} {same}: there is nothing to find")
     return None
 
 
@@ -62,13 +67,6 @@ def _names(scenario: Scenario, good: Record, bad: Record) -> Iterator[str]:
     others = [choice.name for choice in scenario.metrics]
     second = [name for name in both if name in others or base_name(name) in others]
     yield from dict.fromkeys([*first, *second, *both])
-
-
-def _margin(scenario: Scenario, name: str) -> float:
-    choice = next((one for one in scenario.metrics if one.name in (name, base_name(name))), None)
-    if metric(name).kind != "count":
-        return 0.0
-    return choice.margin if choice is not None else COUNT_MARGIN
 
 
 # --- functions ----------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 
@@ -24,7 +24,8 @@ from perfproof.changes.blame.difference import Difference, summary
 from perfproof.changes.blame.mixture_trials import Ends, Mixtures, Say, Tried, first_line, named
 from perfproof.changes.blame.search import Ask, Guilty, OutOfBudget, Side, Units
 from perfproof.model.base.errors import BadInput, CannotRun
-from perfproof.model.scenarios.metrics import is_timed
+from perfproof.model.records.record import Record
+from perfproof.model.scenarios.metrics import NORMALIZED, is_timed
 from perfproof.model.scenarios.scenario import DEFAULT_MARGIN, Scenario
 from perfproof.model.verdicts.judged import Judged, Outcome
 from perfproof.run.host.time_budget import NothingMeasured
@@ -64,14 +65,31 @@ def timed_metric(scenario: Scenario, wanted: str | None) -> str | None:
     names = [choice.name for choice in scenario.metrics if is_timed(choice.name)]
     if wanted is None:
         return next((choice.name for choice in scenario.primaries if is_timed(choice.name)), None)
-    if wanted not in names:
+    if wanted not in (*names, *map(_normalized, names)):
         raise BadInput(f"--metric {wanted}: {scenario.name} times {', '.join(names) or 'nothing'}")
     return wanted
 
 
+def steadier(metric: str, records: Iterable[Record]) -> str:
+    """For a time of rounds the one over a fixed loop, which a busy machine moves less, where all these trials left it and ran one Python,
+    whose speed the loop has; else the metric itself."""
+    name, pythons = _normalized(metric), set[str]()
+    for record in records:
+        if name not in record.measurements or record.attestation is None:
+            return metric
+        pythons.add(record.attestation.python)
+    return name if len(pythons) == 1 else metric
+
+
+def _normalized(metric: str) -> str:
+    base, at, case = metric.partition("@")
+    return f"{NORMALIZED}{at}{case}" if base == "round_time" else metric
+
+
 def whole_change(scenario: Scenario, good: NamedBuild, bad: NamedBuild, metric: str, measuring: Measuring, left: Left) -> WholeChange:
     """The two builds against each other. Raises `CannotRun` where the rule calls them neither regressed nor improved."""
-    margin = next((choice.margin for choice in scenario.metrics if choice.name == metric), 0.0) or DEFAULT_MARGIN
+    of_it = (choice.margin for choice in scenario.metrics if metric in (choice.name, _normalized(choice.name)))
+    margin = next(of_it, 0.0) or DEFAULT_MARGIN
 
     def enough(judged: JudgedScenario, sample: PairedSample) -> bool:
         verdict = judged.judged[0].verdict

@@ -12,7 +12,7 @@ from perfproof.changes.blame.difference import HUNK, PIECE
 from perfproof.changes.blame.search import Guilty
 
 MOST = 5
-"""Commits of a unit that are told, at most: the newest."""
+"""Commits of a unit that are named, at most: the newest."""
 _PULL = re.compile(r"\(#(\d+)\)\s*$")
 
 

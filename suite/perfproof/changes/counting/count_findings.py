@@ -17,7 +17,16 @@ from perfproof.analysis.counts.count_comparison import WORDS, Comparisons, Where
 from perfproof.analysis.counts.count_document import document
 from perfproof.analysis.counts.count_growth import growths
 from perfproof.analysis.counts.python_share import python_shares
-from perfproof.changes.counting.count_sources import Reach, Sides, code_files, new_lines, reach, texts_of, touched_functions
+from perfproof.changes.counting.count_sources import (
+    Reach,
+    Sides,
+    code_files,
+    new_lines,
+    only_functions,
+    reach,
+    texts_of,
+    touched_functions,
+)
 from perfproof.changes.counting.count_words import answer_of, gravity, line_of, ranges
 from perfproof.changes.selection_rules import module_of
 from perfproof.child.engine.features import FEATURES, NAMES, POSITIONS
@@ -45,21 +54,23 @@ NOT_BEGUN = "a second process of each side, which would confirm the differences,
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """Where counts are kept, the smallest change that matters, the function that prints, the seconds left (None: no limit), and the model
-    runner."""
+    """Where counts are kept, the smallest change that matters, the function that prints, the seconds left (None: no limit), the model
+    runner, how many seconds pass here for one of the processor, and whether `others` are known to run the change if no feature does."""
 
     builds: Path
     margin: float
     say: Callable[[str], object]
     left: Callable[[], float | None] = lambda: None
     runner: ModelRunner = "default"
+    slowness: float = 1.0
+    others: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Findings:
     """All that was found out. `lines` are new lines that ran, by function, and `texts` what they read; `reach` says how far the processes
     came into the change, whose Python files are `files`. `never_ran` are functions that the change touches and that no feature called;
-    `tried` the features."""
+    `tried` the features, `callers` those of them that called such a function. `alone`: the change is in functions and nowhere else."""
 
     labels: tuple[str, str]
     comparisons: Comparisons
@@ -71,6 +82,13 @@ class Findings:
     tried: tuple[str, ...]
     notes: tuple[str, ...]
     texts: Mapping[str, Mapping[int, str]] = field(default_factory=dict)
+    callers: tuple[str, ...] = ()
+    alone: bool = False
+
+    @property
+    def elsewhere(self) -> bool:
+        """Whether what differs has another cause than the change, which is in functions alone that no feature called."""
+        return self.alone and bool(self.touched) and len(self.never_ran) == len(self.touched) and not self.comparisons.lost
 
     @property
     def unreached(self) -> bool:
@@ -85,7 +103,7 @@ class Findings:
     @property
     def code(self) -> int:
         """The exit code: more Python work fails; different work, nothing to compare and a change that nothing ran are not a pass."""
-        verdicts = {one.verdict for one in self.comparisons.compared}
+        verdicts = set() if self.elsewhere else {one.verdict for one in self.comparisons.compared}
         if "regressed" in verdicts:
             return EXIT_REGRESSED
         return EXIT_UNTESTABLE if "untestable" in verdicts or not verdicts or self.unreached or self.comparisons.lost else EXIT_PASS
@@ -228,6 +246,8 @@ def _findings(sides: Sides, counted: Counted, cells: Cells, touched: frozenset[s
         tried=tuple(cells),
         notes=(*notes, *filter(None, [counted.doubt]), *growths(base, candidate, POSITIONS), *shares),
         texts=texts_of(sides[1], lines),
+        callers=tuple(name for name, sizes in cells.items() if ran([one.only({name: sizes}) for one in counted.first], touched)),
+        alone=only_functions(*sides),
     )
 
 

@@ -15,6 +15,7 @@ from types import CodeType
 
 from perfproof.builds.install.ready_build import ReadyBuild
 from perfproof.changes import selection_rules
+from perfproof.changes.counting.change_places import beside
 from perfproof.model.records.counts import Count, Lines, outermost
 
 Sides = tuple[ReadyBuild, ReadyBuild]
@@ -32,6 +33,17 @@ def touched_functions(base: ReadyBuild, candidate: ReadyBuild) -> frozenset[str]
         functions = {name for text in texts for name in _functions(text or "")}
         found |= {f"{change.module}:{name}" for name in change.names or () if name in functions}
     return frozenset(found)
+
+
+def only_functions(base: ReadyBuild, candidate: ReadyBuild) -> bool:
+    """Whether an overlay differs from its base in functions and imports alone: nothing else of it can run."""
+    for path in touched_files(base, candidate):
+        texts = [source(build, path) for build in (base, candidate)]
+        functions = {name for text in texts for name in _functions(text or "")}
+        names = selection_rules.touched(path, *texts).names
+        if names is None or not functions.issuperset(set(names) - {selection_rules.IMPORTS}):
+            return False
+    return True
 
 
 def code_files(base: ReadyBuild, candidate: ReadyBuild) -> tuple[str, ...]:
@@ -129,6 +141,12 @@ def reach(sides: Sides, counts: Sequence[Count]) -> Reach:
             unread[path] = sorted(own - read)
         outside = outside or bool(read) or not own
     return Reach(idle=idle, lines=bool(took_ones) or not fresh_ones, loaded=loaded, unread=unread, absent=tuple(absent), outside=outside)
+
+
+def calls_beside(sides: Sides) -> list[frozenset[str]]:
+    """The names beside the new lines of a change's functions, place by place (`change_places`)."""
+    texts = [(source(sides[0], path), source(sides[1], path) or "") for path in code_files(*sides)]
+    return [names for before, after in texts for names in beside(after, added_lines(before, after))]
 
 
 def texts_of(candidate: ReadyBuild, lines: Lines) -> dict[str, dict[int, str]]:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from perfproof.analysis.counts.count_comparison import WORDS, Changed, Compared, Comparisons, CountVerdict
-from perfproof.model.base.name_lists import few
+from perfproof.child.engine.features import END, START
+from perfproof.model.base.name_lists import few, few_lines
 from perfproof.model.base.unit_prefix import places
-from perfproof.model.records.counts import METRICS, Lines, Metric, outermost, short_name
+from perfproof.model.records.counts import METRICS, Lines, Metric, of_requests, outermost, short_name
 
 MOST = 6
 """The most lines of one kind."""
@@ -50,18 +51,12 @@ def sentences(
                 yield f"    the same functions, {_span(group[1:])}: {', '.join(one.feature for one in group[1:])}"
         if len(groups) > MOST:
             yield f"  and {len(groups) - MOST} more features (--json has all)"
-    yield from _few(list(one_sided(comparisons)))
+    yield from few_lines(list(one_sided(comparisons)), MOST, " (--json has all)")
     same = sum(one.verdict == "identical" for one in comparisons.compared)
     if any(one.verdict != "untestable" for one in comparisons.compared):
         yield f"identical to the last instruction, call and byte: {same} of {len(comparisons.compared)} numbers"
     yield from (warning for warning in warnings if warning != summary)
     yield NOT_TIME
-
-
-def _few(lines: Sequence[str]) -> Iterator[str]:
-    yield from lines[:MOST]
-    if len(lines) > MOST:
-        yield f"and {len(lines) - MOST} more (--json has all)"
 
 
 def _alike(shown: Sequence[Compared], top: int) -> list[list[Compared]]:
@@ -133,9 +128,9 @@ def _same_phase(one: Compared, other: Compared) -> bool:
 
 def line_of(one: Compared, lines: Lines, top: int) -> str:
     """`decode, plain, 32 requests: 84,563 to 96,851 Python instructions a step (+14.5 %): Scheduler.update_from_output +12,288 (...)`."""
-    where = f"{one.phase}, {one.feature}, {one.requests} requests"
+    where = f"{one.phase}, {one.feature}{of_requests(one.requests)}"
     if one.verdict == "untestable":
-        return f"{one.feature}, {one.requests} requests: {one.reason}"
+        return f"{one.feature}{of_requests(one.requests)}: {one.reason}"
     numbers = f"{one.baseline:,} to {one.candidate:,} {METRICS[one.metric][0]}{_each(one)} ({percent(one.change)})"
     behind = few([_behind(changed, lines) for changed in one.changed], top)
     makers = ", ".join(_behind(one, lines) for one in one.makers[:top])
@@ -143,7 +138,7 @@ def line_of(one: Compared, lines: Lines, top: int) -> str:
 
 
 def _each(one: Compared) -> str:
-    if one.phase == "admission":
+    if one.phase in ("admission", START, END):
         return " in all"
     return " a step" if one.steps == 1 else f" in {one.steps} steps"
 
@@ -189,4 +184,4 @@ def one_sided(comparisons: Comparisons) -> Iterator[str]:
                         most[key] = (size, one)
     for (kind, name, new), (size, one) in sorted(most.items(), key=lambda item: -item[1][0]):
         side = "the candidate" if new else "the base"
-        yield f"{kind} of {side} alone: {name}, {size:,} ({one.phase}, {one.feature}, {one.requests} requests)"
+        yield f"{kind} of {side} alone: {name}, {size:,} ({one.phase}, {one.feature}{of_requests(one.requests)})"

@@ -2,25 +2,29 @@
 
 The cheapest feature comes first, with those that the user chose and the cheapest that is known to call what the change touches. Where none
 of them calls it, the other features of the matrix follow, the cheapest first, until one does or the time for counting is over; they don't
-where each is known not to call it. The order is fixed and reported. A count that fails is reported and changes nothing else. Each
-feature makes a ruling: more work warns or fails by the policy's `counts`, less work is never an improvement, other tokens are untestable.
+where each is known not to call it. In less than a minute (`QUICK`) what is known to call the change comes first, above all what makes the
+calls beside its new lines, and one answer is enough; where none of these ran it and benchmarks are known to, they have the rest.
+The order is reported. A count that fails is reported and changes nothing else. Each feature makes a ruling: more work warns or fails by
+the policy's `counts`, less work is never an improvement, other tokens are untestable.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from perfproof.analysis.counts.count_comparison import Compared, CountVerdict, ran
-from perfproof.analysis.stats.number_format import duration
 from perfproof.builds.install.ready_build import ReadyBuild
 from perfproof.changes.counting.count_findings import Findings, Setting, cells_of, concluded, document_of, modules_of, wanted, warnings
 from perfproof.changes.counting.count_sources import Sides, functions_in, reach, touched_functions
 from perfproof.changes.counting.count_words import NOT_TIME, gravity, line_about, one_sided
-from perfproof.changes.observed.observed_calls import features_calling, keep_count
-from perfproof.child.engine.features import FEATURES
+from perfproof.changes.counting.feature_order import fails_alone, in_turn, known_cells, left_out, limit, order, sizes_of, with_caller
+from perfproof.changes.counting.known_features import QUICK, known_features
+from perfproof.changes.observed.observed_calls import keep_count
+from perfproof.child.engine.features import END, FEATURES, START
 from perfproof.model.base.errors import EXIT_PASS, EXIT_REGRESSED, EXIT_UNTESTABLE, PerfproofError
+from perfproof.model.base.name_lists import few, few_lines
 from perfproof.model.records.counts import Count
 from perfproof.model.scenarios.metrics import is_timed
 from perfproof.model.verdicts.gate_decision import Blame, Effect, Ruling
@@ -39,6 +43,9 @@ SCENARIO = "host_work"
 """The name of counts in the place of a scenario's name."""
 MOST = 6
 """The most lines of one kind."""
+RAN = "ran the change: "
+"""How the sentence begins that says what ran it."""
+SEARCHING = "no counted feature runs what the change touches: counting further features until one does"
 NEVER_CALLED = "no other feature was counted: all were counted on this vLLM before, and none calls what the change touches"
 UNKNOWN = "it is not known whether a counted feature ran the change, because the change touches no code"
 OUTCOMES: dict[CountVerdict, Outcome] = {
@@ -63,11 +70,20 @@ class HostCount:
     @property
     def ran(self) -> bool:
         """Whether the change is known to have run: a touched function with a new line, or a line outside functions on import; or a count
-        differs."""
+        differs, and the change is not in functions alone that nothing called."""
         findings = self.findings
-        if findings is None:
+        if findings is None or findings.elsewhere:
             return False
         return bool(findings.comparisons.differing or findings.comparisons.lost or (findings.files and not findings.unreached))
+
+    @property
+    def calls(self) -> list[str]:
+        """A sentence on the counted features that ran the change, with its functions that they called; none where none did."""
+        findings = self.findings
+        names = [name.partition(":")[2] for name in findings.touched if name not in findings.never_ran] if findings and self.ran else []
+        if findings is None or not names or not findings.callers:
+            return []
+        return [f"{RAN}{', '.join(findings.callers)}, counted (called {few(names, MOST)})"]
 
     @property
     def headline(self) -> str:
@@ -84,8 +100,9 @@ class HostCount:
 
     @property
     def more_work(self) -> str:
-        """The count that grew most beyond the margin, as a metric with its case; "" where none did."""
-        grown = [one for one in self.findings.comparisons.compared if one.verdict == "regressed"] if self.findings else []
+        """The count of a step that grew most beyond the margin, as a metric with its case; "" where none did."""
+        compared = self.findings.comparisons.compared if self.findings and not self.findings.elsewhere else ()
+        grown = [one for one in compared if one.verdict == "regressed" and one.phase not in (START, END)]
         if not grown:
             return ""
         worst = _worst(grown)
@@ -102,7 +119,8 @@ class HostCount:
         lines = [line for feature in self._features() if (line := self._line(_worst(self._of(feature))))]
         same = [feature for feature in self._features() if _worst(self._of(feature)).verdict == "identical"]
         lines += [f"counted, identical to the last instruction, call and byte: {', '.join(same)}"] if same else []
-        return [*first, *lines, *_few(list(one_sided(comparisons))), *_few(beside[int(findings.unreached) :]), NOT_TIME]
+        of_one, others = few_lines(list(one_sided(comparisons)), MOST), few_lines(beside[int(findings.unreached) :], MOST)
+        return [*first, *lines, *of_one, *others, NOT_TIME]
 
     def rulings(self, policy: Policy, *, part: bool = False) -> tuple[Ruling, ...]:
         """One ruling per feature; none where nothing ran the change.
@@ -130,7 +148,7 @@ class HostCount:
         named = [f"{metric} of {scenario}" for scenario, metric, verdict in times if is_timed(metric) and verdict is opposite]
         if not named:
             return []
-        return [f"counts and times disagree: {way} Python work was counted, and {faster} was measured ({', '.join(_few(named))}); see both"]
+        return [f"counts and times disagree: {way} Python work was counted, and {faster} was measured ({few(named, MOST)}); see both"]
 
     def document(self) -> dict[str, Any] | None:
         """The counts in the form of `perfproof count --json`; None where counting was not wanted."""
@@ -184,50 +202,44 @@ def count_first(base: ReadyBuild, candidate: ReadyBuild, features: Sequence[str]
         return HostCount(failed="the time for counting was over before vLLM was imported" if over else " ".join(str(error).split()))
 
 
-def _counted(sides: Sides, first: Cells, setting: Setting) -> HostCount:
-    touched, modules = touched_functions(*sides), modules_of(sides)
-    calling, certain = features_calling(sides[0], touched, setting.builds)
-    first = _with_caller(first, calling)
-    setting.say(f"counting the work of vLLM's host, base and change: {_order(first)}{_limit(setting)}")
-    counts = count(wanted(sides, first, touched, modules), setting.builds, setting.say, seconds=setting.left())
-    cells, more = first, {one.name: one.sizes for one in FEATURES if one.name not in first and not one.positions}
-    hopeless = bool(touched) and certain and not calling and touched <= functions_in(sides[0], touched)
-    if more and not hopeless and not _reached(sides, counts, touched) and setting.left() != 0:
-        cells = {one.name: {**first, **more}[one.name] for one in FEATURES if one.name in first or one.name in more}
-        setting.say(
-            "no counted feature runs what the change touches: counting further features until one does, in this order: " + _order(more)
-        )
+def _counted(sides: Sides, asked: Cells, setting: Setting) -> HostCount:
+    touched, modules, left = touched_functions(*sides), modules_of(sides), setting.left()
+    known = known_features(sides, touched, setting.builds)
+    quick = left is not None and 0 < left < QUICK * setting.slowness
+    first, hopeless = with_caller(asked, known.calling, quick), _hopeless(sides[0], touched, known.calling, known.certain)
+    more = {} if hopeless else {name: sizes for name, sizes in sizes_of(quick).items() if name not in first}
+    cells: Cells = in_turn(known.calling, {**first, **more}) if quick else first
 
-        def enough(now: Sequence[Count]) -> bool:
-            known = _known(cells, now)
-            return _reached(sides, [one.only(known) for one in now], touched)
+    def reached(now: Sequence[Count]) -> bool:
+        there = known_cells(cells, now)
+        enough = [one.only(there) for one in now]
+        vain = quick and setting.others and bool(known.calling) and there.keys() >= set(known.calling)
+        asked_for = all(name in there for name in asked if name not in FIRST)
+        return asked_for and (vain or fails_alone(enough) or _reached(sides, enough, touched))
 
-        counts = count(wanted(sides, cells, touched, modules), setting.builds, setting.say, seconds=setting.left(), enough=enough)
-    known = _known(cells, counts)
-    counts = [one.only(known) for one in counts]
+    def counted() -> Sequence[Count]:
+        ends = reached if quick or cells is not first else None
+        return count(wanted(sides, cells, touched, modules), setting.builds, setting.say, seconds=setting.left(), enough=ends)
+
+    setting.say(f"counting the work of vLLM's host, base and change: {order(first)}{limit(setting.left())}")
+    counts = counted()
+    if more and not quick and not _reached(sides, counts, touched) and setting.left() != 0:
+        cells = {one.name: {**first, **more}[one.name] for one in FEATURES if one.name in {**first, **more}}
+        setting.say(f"{SEARCHING}, in this order: {order(more)}")
+        counts = counted()
+    there = known_cells(cells, counts)
+    counts = [one.only(there) for one in counts]
     if not any(one.cells for one in counts):
         return HostCount(failed=next((gone.why for one in counts for gone in one.left_out), "no feature was counted in the time for it"))
     keep_count(sides[0], counts[0], setting.builds)
-    late = [name for name in cells if name not in known] if setting.left() == 0 else []
-    notes = [f"not counted, because the time for counting was over: {', '.join(late)}"] if late else []
+    notes = left_out([name for name in cells if name not in there], first, over=setting.left() == 0)
     notes += [NEVER_CALLED] if hopeless and not _reached(sides, counts, touched) else []
-    return HostCount(importing=max(one.importing for one in counts), findings=concluded(sides, counts, known, touched, setting, notes))
+    return HostCount(importing=max(one.importing for one in counts), findings=concluded(sides, counts, there, touched, setting, notes))
 
 
-def _with_caller(first: Cells, calling: Sequence[str]) -> dict[str, Sequence[int]]:
-    """The features to count for every change, and the cheapest that is known to call this one, if none of them is."""
-    caller = () if not calling or set(calling) & set(first) else calling[:1]
-    return {one.name: first.get(one.name, one.sizes) for one in FEATURES if one.name in first or one.name in caller}
-
-
-def _order(cells: Cells) -> str:
-    """Features in the order in which they are counted, with their numbers of requests where there are several."""
-    return ", ".join(f"{name} ({', '.join(map(str, sizes))} requests)" if len(sizes) > 1 else name for name, sizes in cells.items())
-
-
-def _limit(setting: Setting) -> str:
-    seconds = setting.left()
-    return "" if seconds is None else f"; in this order, for {duration(seconds / 60)} at most"
+def _hopeless(base: ReadyBuild, touched: frozenset[str], calling: Sequence[str], certain: bool) -> bool:
+    """Whether it is known that no feature calls what the change touches."""
+    return bool(touched) and certain and not calling and touched <= functions_in(base, touched)
 
 
 def _reached(sides: Sides, counts: Sequence[Count], touched: frozenset[str]) -> bool:
@@ -236,17 +248,6 @@ def _reached(sides: Sides, counts: Sequence[Count], touched: frozenset[str]) -> 
     if not touched:
         return not modules_of(sides) or reach(sides, counts[1:]).outside
     return bool(ran(counts, touched)) and reach(sides, counts[1:]).lines
-
-
-def _known(cells: Cells, counts: Sequence[Count]) -> dict[str, list[int]]:
-    """The cells that every count contains."""
-    known = {name: [size for size in sizes if all(_says(one, name, size) for one in counts)] for name, sizes in cells.items()}
-    return {name: sizes for name, sizes in known.items() if sizes}
-
-
-def _says(count: Count, feature: str, requests: int) -> bool:
-    gone = any(one.feature == feature and one.requests in (None, requests) for one in count.left_out)
-    return gone or count.cell((feature, requests)) is not None
 
 
 # --- rulings ---------------------------------------------------------------------------------------------------
@@ -296,9 +297,3 @@ def _made(metric: str, verdict: Outcome | None, effect: Effect, code: int, rule:
         reason=reason,
         blame=blame,
     )
-
-
-def _few(lines: Sequence[str]) -> Iterator[str]:
-    yield from lines[:MOST]
-    if len(lines) > MOST:
-        yield f"and {len(lines) - MOST} more"

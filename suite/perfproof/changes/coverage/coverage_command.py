@@ -132,8 +132,8 @@ def observed(request: CoverageRequest, build: ReadyBuild, say: Say) -> tuple[Cal
 
 
 def _of_engine(request: CoverageRequest, build: ReadyBuild, say: Say) -> tuple[dict[str, frozenset[str]], list[str]]:
-    """What the features call, what making their engines does, and what a server calls. What is known of this very vLLM is not looked at
-    again, unless asked."""
+    """What the features call, those that count a start among them, what making the others' engines does, and what a server calls. What is
+    known of this very vLLM is not looked at again, unless asked."""
     features = {FEATURE + one.name: one for one in FEATURES if not one.positions}
     tables = [] if request.again else [table for table in tables_for(build, request.builds) if table[1]]
     known = {subject: seen.functions for subject in (*features, START, SERVER) if (seen := calls_of(tables, [subject])) is not None}
@@ -143,7 +143,7 @@ def _of_engine(request: CoverageRequest, build: ReadyBuild, say: Say) -> tuple[d
         known |= calls_in_count(counted)
         unseen = [f"not observed: feature {one.feature}: {one.why}" for one in counted.left_out if one.kind == "fault"]
     if START not in known:
-        started, faults = calls_at_start(build, [one.name for one in features.values()], request.builds)
+        started, faults = calls_at_start(build, [one.name for one in features.values() if not one.starts], request.builds)
         known[START] = names_of_vllm(started)
         unseen += [f"not observed: {fault}" for fault in faults]
     if SERVER not in known:

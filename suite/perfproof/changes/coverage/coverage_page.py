@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from perfproof.changes.coverage.coverage_figures import MOST, OF_BENCHMARK, STEP, Coverage, Share
-from perfproof.changes.observed.observed_calls import FEATURE, SERVER, START
+from perfproof.changes.coverage.coverage_figures import MOST, OF_BENCHMARK, STARTS, STEP, Coverage, Share, of_steps
+from perfproof.changes.observed.observed_calls import SERVER, START
 
 SCHEMA = 1
 
@@ -101,8 +101,8 @@ def _folders(found: Coverage) -> Iterator[str]:
         by = [found.called.get(name, ()) for name in names]
         counts = (
             len(names),
-            sum(any(one.startswith(FEATURE) for one in subjects) for subjects in by),
-            sum(START in subjects for subjects in by),
+            sum(any(map(of_steps, subjects)) for subjects in by),
+            sum(not {START, *STARTS}.isdisjoint(subjects) for subjects in by),
             sum(any(one.startswith(OF_BENCHMARK) for one in subjects) for subjects in by),
             sum(SERVER in subjects for subjects in by),
             sum(not subjects for subjects in by),

@@ -20,7 +20,7 @@ from filelock import FileLock
 
 from perfproof.builds.install.ready_build import ReadyBuild
 from perfproof.changes.observed.call_table import CallTable, read_table, write_table
-from perfproof.child.engine.features import FEATURES
+from perfproof.child.engine.features import FEATURES, Feature
 from perfproof.model.base.errors import BadInput
 from perfproof.model.records.counts import Count, outermost
 from perfproof.model.records.record import Record
@@ -37,7 +37,7 @@ FEATURE = "feature "
 BENCHMARK = "benchmark"
 """The first word of the subject of one of perfproof's benchmarks."""
 START = "start of the engine"
-"""The subject of what is called while an engine is made, before anything is counted: no scenario is chosen by it."""
+"""The subject of what is called while any feature's engine is made: no scenario is chosen by it, but the feature that counts a start."""
 SERVER = "server"
 """The subject of what a server's processes call, from its start to its end: no scenario is chosen by it."""
 
@@ -93,9 +93,23 @@ def features_calling(build: ReadyBuild, functions: Iterable[str], builds: Path) 
     """The features of the counted engine that call one of these functions, the cheapest first, and whether that is certain of all features:
     each was counted on this very vLLM. Features that run long outputs are left out: they call nothing else."""
     wanted, tables = tuple(functions), tables_for(build, builds)
-    known = {one.name: calls_of(tables, [FEATURE + one.name]) for one in FEATURES if not one.positions}
+    known = {one.name: _of_feature(tables, one) for one in FEATURES if not one.positions}
     calling = tuple(name for name, seen in known.items() if seen is not None and seen.any_of(wanted))
     return calling, all(seen is not None and seen.exact for seen in known.values())
+
+
+def features_by_calls(build: ReadyBuild, builds: Path) -> tuple[dict[str, frozenset[str]], frozenset[str]]:
+    """The functions that each feature was seen to call, as far as that is known, and those that anything was."""
+    tables = tables_for(build, builds)
+    known = {one.name: _of_feature(tables, one) for one in FEATURES if not one.positions}
+    anyone = frozenset[str]().union(*(names for table, _ in tables for names in table.calls.values()))
+    return {name: seen.functions for name, seen in known.items() if seen is not None}, anyone
+
+
+def _of_feature(tables: Sequence[tuple[CallTable, bool]], feature: Feature) -> Observed | None:
+    """What a feature calls; of an engine's start that was not counted, what any engine's start was seen to call."""
+    seen = calls_of(tables, [FEATURE + feature.name])
+    return seen if seen is not None or not feature.starts else _roughly(calls_of(tables, [START]))
 
 
 # --- what is learnt ----------------------------------------------------------------------------------------------
