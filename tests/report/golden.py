@@ -13,4 +13,4 @@ def check(name: str, text: str) -> None:
     path = FOLDER / name
     if os.environ.get("PERFPROOF_GOLDEN") == "write":
         path.write_text(text, "utf-8")
-    assert path.read_text("utf-8") == text, f"{path} differs; PERFPROOF_GOLDEN=write writes it anew, then read the difference"
+    assert path.read_text("utf-8") == text, f"{path} differs; PERFPROOF_GOLDEN=write writes it again, then read the difference"

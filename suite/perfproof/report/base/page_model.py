@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from perfproof.model.kinds import kind_named
@@ -15,6 +15,7 @@ from perfproof.model.verdicts.gate_decision import Decision
 from perfproof.model.verdicts.judged import Judged, Outcome
 from perfproof.model.verdicts.noise_floor import Floor
 from perfproof.model.workloads.kind import Kind
+from perfproof.report.base.cause_model import BlameView, HostWorkView
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -189,6 +190,16 @@ class RepeatView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PlantedView:
+    """A control: what perfproof itself planted in an arm to see whether a verdict finds it, by name and in words; `harmless` where it is
+    the twin that adds nothing, and that no verdict may find."""
+
+    name: str
+    words: str
+    harmless: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ScenarioView:
     """One scenario. `arms` has the baseline first; `witnesses[i].values` and `attestations[i].values` follow its order.
 
@@ -197,10 +208,10 @@ class ScenarioView:
     estimates of metrics that were measured and the scenario does not list. `worse` are metrics that are not primary and surely got much
     worse, the worst first. `itself` is set where all arms are the same: an A/A, whose verdicts are about the machine. `unpatched` is set
     where every candidate is vLLM as released, so that no verdict is about a patch; `altered` then says what alters the baseline, "" where
-    nothing does. `reasons` are those that a GPU reported for a lower clock. `changed` holds what the candidates change, by name and in
-    words; `machine`, `cores`, `model` and `model_size` say on what that was measured. `speeds` are clauses on trials that ran at two
-    speeds, `swayed` those on single blocks that decide an open estimate, by metric and candidate. `repeats` are other runs of the same
-    definition.
+    nothing does. `reasons` are those that a GPU reported for a lower clock. `changes` holds what each candidate changes, by name and in
+    words (what alters the baseline, where the candidates are vLLM as released), `planted` which of them are controls; `machine`, `cores`,
+    `model` and `model_size` say on what that was measured. `speeds` are clauses on trials that ran at two speeds, `swayed` those on
+    single blocks that decide an open estimate, by metric and candidate. `repeats` are other runs of the same definition.
     """
 
     name: str
@@ -236,7 +247,10 @@ class ScenarioView:
     unlisted: tuple[Judged, ...] = ()
     worse: tuple[Judged, ...] = ()
     altered: str = ""
-    changed: tuple[tuple[str, str], ...] = ()
+    changes: Mapping[str, tuple[tuple[str, str], ...]] = field(default_factory=dict)
+    planted: Mapping[str, PlantedView] = field(default_factory=dict)
+    taken_out: frozenset[str] = frozenset()
+    """The candidates that take a released change out of the baseline's build; none of them is a control."""
     machine: str = ""
     cores: int | None = None
     model: str = ""
@@ -246,12 +260,24 @@ class ScenarioView:
     unlike: tuple[tuple[str, str], ...] = ()
     """The candidates that differ from the baseline in more than their code, each with the difference in words."""
     repeats: tuple[RepeatView, ...] = ()
+    gpus: bool = False
+    """Whether its machine has a GPU."""
     runner: str = ""
     """The model runner that ran, in words."""
 
     @property
     def primaries(self) -> tuple[Judged, ...]:
         return tuple(row for row in self.rows if row.primary)
+
+    @property
+    def control(self) -> bool:
+        """Whether every candidate is a control, so that no verdict is about a change of anybody's."""
+        return bool(self.planted) and all(arm.baseline or arm.name in self.planted for arm in self.arms)
+
+    @property
+    def reverted(self) -> bool:
+        """Whether every candidate takes a released change out."""
+        return bool(self.taken_out) and all(arm.baseline or arm.name in self.taken_out for arm in self.arms)
 
     def bound(self, row: Judged) -> float | None:
         """The one-sided bound (a fraction, below 0 for a drop) that decides whether accuracy is equivalent; None for any other row."""
@@ -286,98 +312,6 @@ class ScenarioView:
     def of_answers(self) -> bool:
         """Whether it compares answers rather than times."""
         return self.traits is not None and self.traits.of_answers
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FunctionView:
-    """One function (or C call, or operator) with its counted work before and after; `lines` are new lines of it that ran, with their
-    numbers."""
-
-    name: str
-    module: str
-    before: int
-    after: int
-    lines: tuple[tuple[str, str], ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HostWorkRow:
-    """One metric of a phase of a feature, counted on both sides. `functions` are those behind the change, the worst first, and `further`
-    how many more there are; `reason` says why it can't be compared."""
-
-    feature: str
-    phase: str
-    requests: int
-    metric: str
-    before: int
-    after: int
-    change: float | None
-    verdict: str
-    reason: str
-    functions: tuple[FunctionView, ...]
-    further: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HostWorkView:
-    """What was counted of two builds: `rows` differ, the worst first, `identical` do not; of all `numbers` so many are the `same`.
-    `drawn` is of how many rows the functions are shown. `title` is the scenario's name, "" for a change."""
-
-    title: str
-    builds: tuple[str, str]
-    rows: tuple[HostWorkRow, ...]
-    identical: tuple[HostWorkRow, ...]
-    numbers: int
-    same: int
-    drawn: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GuiltyView:
-    """A unit that brings a share of a change: `function` is "" for a whole file, `lines` and `hunks` are those of the bad build, `together`
-    the units that act with it; `share`, with its `interval`, and `brought` are fractions of the change, None where that is not known."""
-
-    function: str
-    file: str
-    lines: str
-    hunks: str
-    share: float | None
-    interval: tuple[float, float] | None
-    brought: float | None
-    together: tuple[str, ...]
-    divided: bool
-    known: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MixtureView:
-    """A mixture of two builds that was tried: on which, with which units of the other, how much of the change it has (None: unresolved),
-    and what was said of it."""
-
-    side: str
-    units: tuple[str, ...]
-    share: float | None
-    interval: tuple[float, float] | None
-    said: str
-    seconds: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BlameView:
-    """Which units of the difference of two builds bring a change of a scenario, the mixtures on the way there, and the diff that takes it
-    back."""
-
-    scenario: str
-    builds: tuple[str, str]
-    metric: str
-    values: tuple[str, str]
-    timed: bool
-    guilty: tuple[GuiltyView, ...]
-    mixtures: tuple[MixtureView, ...]
-    functions: tuple[tuple[str, int, float], ...]
-    answer: str
-    diff: str
-    complete: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,6 +16,7 @@ from perfproof.model.documents.decode import scenario_of
 from perfproof.model.records.record import Record
 from perfproof.model.scenarios.metrics import EXACT, METRICS, base_name
 from perfproof.model.scenarios.scenario import Scenario
+from perfproof.model.scenarios.scenario_paths import typed
 from perfproof.model.verdicts.noise_floor import Floor, machine_fingerprint, workload_digests
 from perfproof.report.base import formatting
 from perfproof.report.base.page_model import TrustView
@@ -26,7 +27,7 @@ def of_scenario(name: str, records: Sequence[Record], floors: Sequence[Floor], r
 
     Where a definition is no scenario (made by hand, or by a newer suite), only the records themselves count.
     """
-    command = shlex.join(["perfproof", "calibrate", f"scenarios/{name}.yaml", "--results", results])
+    command = shlex.join(["perfproof", "calibrate", typed(name), "--results", results])
     scenario = _scenario(name, records)
     if scenario is None:
         return TrustView(floors=(), seen=(), distrust="", command=command if _timed(records) else "")
@@ -64,7 +65,7 @@ def _scenario(name: str, records: Sequence[Record]) -> Scenario | None:
     if not records or not isinstance(records[-1].definition.get("arms"), Mapping):
         return None
     try:
-        return scenario_of(records[-1].definition, source=f"scenarios/{name}.yaml")
+        return scenario_of(records[-1].definition, source=typed(name))
     except BadInput:
         return None
 

@@ -8,7 +8,8 @@ from typing import Any
 from perfproof.analysis.stats.number_format import quantity
 from perfproof.model.base.untrusted import line, lines
 from perfproof.model.scenarios.metrics import is_timed, metric
-from perfproof.report.base.page_model import BlameView, GuiltyView, MixtureView
+from perfproof.report.base.cause_model import BlameView, GuiltyView, MixtureView
+from perfproof.report.base.formatting import share
 from perfproof.report.base.units import exact
 
 UNITS = 12
@@ -30,12 +31,24 @@ def of_document(document: Mapping[str, Any], diff: str) -> BlameView:
         values=(good, bad),
         timed=timed,
         guilty=tuple(map(_guilty, document["guilty"])),
+        elsewhere=_elsewhere(document),
         mixtures=tuple(map(_mixture, document["trials"])),
         functions=tuple((line(one["function"], 200), int(one["change"]), float(one["share"])) for one in document["functions"][:FUNCTIONS]),
         answer=line(document["answer"], 400),
         diff=lines(diff, DIFF, 400),
         complete=bool(document["complete"]),
     )
+
+
+def _elsewhere(document: Mapping[str, Any]) -> str:
+    """Where the part lies that vLLM's Python does not bring: the packages that bring it, else what is left. Older documents say neither."""
+    packages = (document.get("packages") or {}).get("guilty") or ()
+    if packages:
+        named = [f"{line(', '.join(one['packages']), 200)} ({share(one['share'])} of the change)" for one in packages]
+        return f"Packages bring it, in part or whole: {'; '.join(named)}."
+    parts = [line(part, 40) for part in document.get("lies_in") or ()]
+    where = "is not in vLLM’s Python and lies in" if len(parts) == 1 else "is not in vLLM’s Python and may lie in"
+    return f"What is left of the change {where} {' or '.join(parts)}." if parts else ""
 
 
 def _guilty(one: Mapping[str, Any]) -> GuiltyView:

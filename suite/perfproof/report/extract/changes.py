@@ -20,26 +20,41 @@ NAME = 160
 MOST_FILES = 3
 """The most files of a diff that are named."""
 OURS = "perfproof.patches."
+Changes = tuple[tuple[str, str], ...]
+"""Pairs of a name and a description."""
 
 
-def changes(arms: Sequence[ArmView], definition: Mapping[str, Any], records: Sequence[Record]) -> tuple[tuple[str, str], ...]:
+def changes(arms: Sequence[ArmView], definition: Mapping[str, Any], records: Sequence[Record]) -> Mapping[str, Changes]:
     """What each candidate changes against the baseline, as pairs of a name and a description ("" where the name says it)."""
     baseline = next((arm for arm in arms if arm.baseline), None)
-    found = [pair for arm in arms if not arm.baseline for pair in change(arm, baseline, definition, records)]
-    return tuple(dict.fromkeys(found))
+    return {arm.name: tuple(dict.fromkeys(change(arm, baseline, definition, records))) for arm in arms if not arm.baseline}
 
 
-def altered(arms: Sequence[ArmView], definition: Mapping[str, Any], records: Sequence[Record]) -> tuple[tuple[str, str], ...]:
-    """What alters the baseline, likewise."""
+def altered(arms: Sequence[ArmView], definition: Mapping[str, Any], records: Sequence[Record]) -> Mapping[str, Changes]:
+    """What alters the baseline, likewise for each candidate, all of which are vLLM as released."""
     baseline = next((arm for arm in arms if arm.baseline), None)
-    return tuple(change(baseline, None, definition, records)) if baseline else ()
+    found = tuple(change(baseline, None, definition, records)) if baseline else ()
+    return {arm.name: found for arm in arms if not arm.baseline}
+
+
+def taken_out(arms: Sequence[ArmView], records: Sequence[Record]) -> frozenset[str]:
+    """The candidates whose own patches all take a released change out of the baseline's build, as their processes attested."""
+    baseline = next((arm for arm in arms if arm.baseline), None)
+    found = set()
+    for arm in arms:
+        own = set(arm.patches) - set(baseline.patches) if baseline and not arm.baseline and arm.build == baseline.build else set()
+        attested = (r.attestation.patches for r in records if r.attestation and line(r.arm, NAME) == arm.name)
+        directions = {name: patch.get("direction") for patches in attested for name, patch in patches.items()}
+        if own and all(directions.get(name) == "removes" for name in own):
+            found.add(arm.name)
+    return frozenset(found)
 
 
 def change(arm: ArmView, baseline: ArmView | None, definition: Mapping[str, Any], records: Sequence[Record]) -> Iterator[tuple[str, str]]:
     """What one arm changes: its patches and diff; a build, variables and arguments that the baseline does not have."""
     kept = baseline.patches if baseline else ()
     yield from ((f"patch {name}", summary(name)) for name in arm.patches if name not in kept)
-    build = _build(arm, definition)
+    build = build_of(arm, definition)
     if build.get("kind") == "overlay":
         yield f"diff {line(str(build.get('diff') or build.get('patch') or ''), NAME)}".strip(), _files(arm, records)
     elif baseline and arm.build != baseline.build:
@@ -53,7 +68,8 @@ def _release(arm: ArmView) -> str:
     return f"vLLM {arm.version.partition('+')[0]}" if arm.version else arm.build
 
 
-def _build(arm: ArmView, definition: Mapping[str, Any]) -> Mapping[str, Any]:
+def build_of(arm: ArmView, definition: Mapping[str, Any]) -> Mapping[str, Any]:
+    """An arm's build as the scenario defines it; empty where it does not."""
     builds = definition.get("builds")
     defined = next((each for each in facts.defined_arms(definition) if line(each["name"], NAME) == arm.name), {})
     build = builds.get(str(defined.get("build"))) if isinstance(builds, Mapping) else None
@@ -71,12 +87,18 @@ def _files(arm: ArmView, records: Sequence[Record]) -> str:
 
 
 @cache
+def module_of(patch: str) -> str:
+    """The module that registers a patch with vLLM; "" for a patch that is not installed here."""
+    return next((entry.module for entry in entry_points(group="vllm.general_plugins", name=patch)), "")
+
+
+@cache
 def summary(patch: str) -> str:
     """The first sentence of the docstring of a patch of this suite, without what stands in brackets; "" for any other patch.
 
     The module is read, not imported.
     """
-    module = next((entry.module for entry in entry_points(group="vllm.general_plugins", name=patch)), "")
+    module = module_of(patch)
     if not module.startswith(OURS):
         return ""
     file = files("perfproof").joinpath(*module.split(".")[1:-1], f"{module.rpartition('.')[2]}.py")

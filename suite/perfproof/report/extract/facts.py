@@ -14,8 +14,8 @@ from perfproof.model.base.name_lists import few
 from perfproof.model.base.untrusted import line
 from perfproof.model.kinds import kind_in
 from perfproof.model.records.record import Attestation, Record
-from perfproof.model.scenarios.group_names import own_name
 from perfproof.model.scenarios.model_runner import VARIABLE
+from perfproof.model.scenarios.scenario_paths import typed
 from perfproof.report.base import units
 
 Found = tuple[str, tuple[str, ...], bool]
@@ -284,7 +284,7 @@ def commands(name: str, records: Sequence[Record], results: str) -> Iterable[str
         run = [
             "perfproof",
             "run",
-            f"scenarios/{own_name(name)}.yaml",
+            typed(name),
             "--profile",
             line(last.profile),
             "--seed",

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from perfproof.model.base.untrusted import line
-from perfproof.report.base.page_model import FunctionView, HostWorkRow, HostWorkView
+from perfproof.report.base.cause_model import FunctionView, HostWorkRow, HostWorkView
 
 MOST_FUNCTIONS, MOST_LINES = 12, 12
 """Functions of a row, and new lines of a function, at most."""

@@ -75,14 +75,22 @@ Hover = dict[str, list[Dot]]
 
 
 def trials(
-    row: Judged, views: Sequence[TrialView], name: str, rows: str, candidate: int, load: SignalView | None = None, cores: int | None = None
+    row: Judged,
+    views: Sequence[TrialView],
+    name: str,
+    rows: str,
+    candidate: int,
+    load: SignalView | None = None,
+    cores: int | None = None,
+    turned: bool = False,
 ) -> str:
     """Both arms' values by block, in the order of running, and beside them each block's change with margin and interval.
 
     Beneath lies the load of the machine while each trial ran, where it is known: `load`, with a line at the number of `cores`.
 
     `name` must be unique within the page. `rows` is the prefix of the ids of the table's rows; a trial's number follows it.
-    `candidate` is the candidate's place among the arms, for its colour. Returns an `<svg>` element.
+    `candidate` is the candidate's place among the arms, for its colour; of a row that is `turned`, that of its baseline. Returns an `<svg>`
+    element.
     """
     dots = plot_layout.place(row, views)
     loads = plot_layout.loads(row, views, load)
@@ -91,14 +99,15 @@ def trials(
         figure.subplots_adjust(left=0.062, right=0.997, top=0.97, bottom=0.15 if loads else 0.18, wspace=0.17, hspace=0.12 if loads else 0)
         left, right = figure.add_subplot(grid[0, 0]), figure.add_subplot(grid[:, 1])
         look = ARMS[min(max(candidate, 1), 2)]
-        hover = _values(left, row, dots, look)
+        before, after = (look, ARMS[0]) if turned else (ARMS[0], look)
+        hover = _values(left, row, dots, before, after)
         if loads:
             _loads(figure.add_subplot(grid[1, 0], sharex=left), left, loads, cores)
-        hover |= _changes(right, row, dots, look[0])
+        hover |= _changes(right, row, dots, after[0])
         return as_svg(figure, name, plot_layout.label_of(row, dots), hover, rows)
 
 
-def _values(axes: Axes, row: Judged, dots: Sequence[Dot], look: Look) -> Hover:
+def _values(axes: Axes, row: Judged, dots: Sequence[Dot], before: Look, after: Look) -> Hover:
     scale = units.scale([dot.y for dot in dots if dot.y is not None], row.unit)
     known = [dot.y / scale.factor for dot in dots if dot.y is not None]
     wide = bool(known) and min(known) > 0 and max(known) / min(known) > 8
@@ -108,7 +117,7 @@ def _values(axes: Axes, row: Judged, dots: Sequence[Dot], look: Look) -> Hover:
     for baseline in (True, False):
         for kind in ("counted", "spoilt", "lost"):
             group = [dot for dot in dots if dot.baseline is baseline and dot.kind == kind]
-            hover |= _dots(axes, group, scale.factor, ARMS[0] if baseline else look)
+            hover |= _dots(axes, group, scale.factor, before if baseline else after)
     axes.set_ylabel(f"{scale.name or 'count'}   ({formatting.direction(row.better)})" + (", log" if wide else ""))
     axes.set_xlabel("block; within it, the order of running")
     _limits(axes, known, wide, dots)

@@ -56,8 +56,11 @@ def axis(rows: Iterable[Judged]) -> Axis:
     return Axis(reach=math.exp(max(reach * 1.25, 0.06)))
 
 
-def forest(row: Judged, scale: Axis, bound: float | None = None) -> Markup:
-    """The change as a dot, its interval as a line (thick from the deciding bound on), the margin as a band, no change as a hairline."""
+def forest(row: Judged, scale: Axis, bound: float | None = None, look: str = "", word: str = "") -> Markup:
+    """The change as a dot, its interval as a line (thick from the deciding bound on), the margin as a band, no change as a hairline.
+
+    `look` and `word` are those of the row where they are not its verdict's own.
+    """
     middle, mean = HEIGHT / 2, betterment(row, row.effect)
     parts = [f'<line class="zero" x1="{WIDTH / 2}" x2="{WIDTH / 2}" y1="0" y2="{HEIGHT}"/>']
     if row.margin and not row.exact:
@@ -65,18 +68,19 @@ def forest(row: Judged, scale: Axis, bound: float | None = None) -> Markup:
         parts.insert(0, f'<rect class="band" x="{left:.1f}" y="0" width="{right - left:.1f}" height="{HEIGHT}"/>')
     ends = [betterment(row, end) for end in (row.low, row.high)]
     known = sorted(scale.x(end) for end in ends if end is not None)
-    if len(known) == 2:
+    if len(known) == 2 and (mean is None or math.isfinite(mean)):
         parts.append(f'<line class="interval" x1="{known[0]:.1f}" x2="{known[1]:.1f}" y1="{middle}" y2="{middle}"/>')
     decides = betterment(row, bound) if row.verdict == "equivalent" else None
     if decides is not None and mean is not None:
         parts.append(f'<line class="bound" x1="{scale.x(decides):.1f}" x2="{scale.x(mean):.1f}" y1="{middle}" y2="{middle}"/>')
     if mean is not None:
-        parts.append(mark(max(END, min(WIDTH - END, scale.x(mean))), middle, row))
+        dot = mark(max(END, min(WIDTH - END, scale.x(mean))), middle, row)
+        parts.append(dot if math.isfinite(mean) else gone(mean, WIDTH, middle, row))
     label = (
         f"{formatting.label(row.metric)}: {formatting.change(row)} {formatting.interval(row)}, margin "
-        f"{formatting.margin(row)}, {formatting.verdict(row)}"
+        f"{formatting.margin(row)}, {word or formatting.verdict(row)}"
     )
-    return drawn(WIDTH, HEIGHT, f"strip {formatting.look(row.verdict, row.suggests)}", label, parts)
+    return drawn(WIDTH, HEIGHT, f"strip {look or formatting.look(row.verdict, row.suggests)}", label, parts)
 
 
 def mark(x: float, y: float, row: Judged) -> str:
@@ -84,6 +88,15 @@ def mark(x: float, y: float, row: Judged) -> str:
     if row.exact:
         return f'<path class="mark" d="M{x:.1f} {y - 4.5}l4.5 4.5-4.5 4.5-4.5-4.5z"/>'
     return f'<circle class="mark" cx="{x:.1f}" cy="{y}" r="3.6"/>'
+
+
+def gone(betterment_: float, width: float, y: float, row: Judged) -> str:
+    """An arrow at the edge, with "to 0" or "from 0": a change that has no ratio, and so no place on the axis."""
+    edge, way = (width - 1, -1) if betterment_ > 0 else (1, 1)
+    told = "to 0" if row.effect is not None and row.effect <= -1 else "from 0"
+    arrow = f'<path class="mark" d="M{edge:.1f} {y:.1f}l{7 * way} -4.5v9z"/>'
+    anchor = "end" if way < 0 else "start"
+    return f'{arrow}<text class="gone" x="{edge + 14 * way:.1f}" y="{y:.1f}" style="text-anchor:{anchor}">{told}</text>'
 
 
 def ruler(scale: Axis) -> Markup:
@@ -103,12 +116,13 @@ MOST_DOTS = 300
 """The most dots in a strip; of more trials, an even sample is drawn."""
 
 
-def dots(row: Judged, trials: Sequence[TrialView]) -> Markup:
-    """Every trial of both arms, one line per arm, the baseline above; hollow dots do not count.
+def dots(row: Judged, trials: Sequence[TrialView], turned: bool = False) -> Markup:
+    """Every trial of both arms, one line per arm, the baseline above; hollow dots do not count. Of a row that is `turned` the arms keep the
+    colours that they have without.
 
     Trials on the same spot are one dot, which counts if any of them does.
     """
-    lines = {row.baseline: ("a", 6), row.candidate: ("b", 16)}
+    lines = {row.baseline: ("b" if turned else "a", 6), row.candidate: ("a" if turned else "b", 16)}
     shown = [(trial, trial.values[row.metric]) for trial in trials if trial.arm in lines and row.metric in trial.values]
     shown = [(trial, value) for trial, value in shown if math.isfinite(value)]
     if not shown:

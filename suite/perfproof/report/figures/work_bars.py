@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from markupsafe import Markup
 
 from perfproof.report.base import units
-from perfproof.report.base.page_model import FunctionView
+from perfproof.report.base.cause_model import FunctionView
 from perfproof.report.figures.sparklines import drawn
 
 WIDTH, HEIGHT, THICK = 220, 20, 7

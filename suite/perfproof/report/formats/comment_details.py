@@ -5,27 +5,51 @@ Numbers of trials are lists and not tables, what scenarios share is said once, a
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
 
+from perfproof.model.base.name_lists import few as few_names
 from perfproof.model.base.untrusted import shorten
-from perfproof.model.verdicts.judged import Judged
+from perfproof.model.verdicts.judged import Judged, Outcome
 from perfproof.report.base import formatting, units
-from perfproof.report.base.page_model import BlameView, ExposureView, Fact, Page, ScenarioView
-from perfproof.report.formats.markdown import escape, fence, few, signed, table
-from perfproof.report.text import exclusions, sentences, table_headers, word_list
+from perfproof.report.base.cause_model import BlameView
+from perfproof.report.base.page_model import ExposureView, Fact, Page, ScenarioView
+from perfproof.report.formats.markdown import escape, fence, few, table, verdict_of
+from perfproof.report.text import answer_text, exclusions, sentences, table_headers, word_list
+from perfproof.report.text.shown_rows import shown as displayed
 
 MOST_VERDICTS = 100
 MOST_COLUMNS = 6
 """The most metrics of a scenario whose raw values are listed."""
+MOST_SPOILT = 4
+"""The most reasons why trials do not count."""
+MOST_SCENARIOS = 4
+"""The most scenarios that a line of several names."""
+LONG = 160
+"""The most characters of a fact about the machine."""
 MOST_BLAMED = 6
 """The most functions of a blame that are named."""
 Part = tuple[str, str]
 """A title and a text."""
 
 
-def parts(page: Page, told: Sequence[Judged]) -> Iterator[Part]:
-    """The parts in the order of their worth. The rows that the open part has `told` are not told again."""
+def parts(page: Page, told: Sequence[Judged], head: str) -> Iterator[Part]:
+    """The parts in the order of their worth. The rows that the open part has `told` are not told again; `head` is its text."""
+    found = list(_parts(page, told))
+    yield from found
+    said = "\n".join([head, *(text for _, text in found)]).lower()
+    terms = [(term, meaning) for term, meaning in word_list.general(page) if any(each in said for each in _heads(term))]
+    if page.scenarios:
+        yield "What the words mean", "\n".join(f"- **{escape(term)}**: {escape(meaning)}" for term, meaning in terms)
+
+
+def _heads(term: str) -> list[str]:
+    """The words that a line of the glossary explains."""
+    return [each.strip().lower() for each in re.split(r"[,;()]", term) if each.strip()]
+
+
+def _parts(page: Page, told: Sequence[Judged]) -> Iterator[Part]:
     verdicts = _verdicts(page, told)
     if verdicts or page.scenarios:
         title = "The other verdicts, caveats and warnings" if told else "Every verdict, caveats and warnings"
@@ -45,8 +69,6 @@ def parts(page: Page, told: Sequence[Judged]) -> Iterator[Part]:
         yield "Commands", fence("\n".join(_commands(page.scenarios)))
     if facts := [fact for fact in page.machine if _tells(fact)]:
         yield "Machine and packages", "\n".join(_fact(fact) for fact in facts)
-    if page.scenarios:
-        yield "What the words mean", "\n".join(f"- **{escape(term)}**: {escape(meaning)}" for term, meaning in word_list.general(page))
 
 
 # --- verdicts ------------------------------------------------------------------------------------------------------
@@ -54,57 +76,69 @@ def parts(page: Page, told: Sequence[Judged]) -> Iterator[Part]:
 
 def _verdicts(page: Page, told: Sequence[Judged]) -> list[str]:
     every = [(one, row) for one in page.scenarios for row in (*one.rows, *(each for each in one.worse if each in one.unlisted))]
-    rows = [pair for pair in every if not any(pair[1] is row for row in told)]
+    rows = [pair for pair in every if not any(pair[1] is row for row in told) and not _told_below(*pair)]
     if not rows:
         return []
     with_verdict = [row for row in rows if row[1].verdict]
     shown = (with_verdict + [row for row in rows if not row[1].verdict])[:MOST_VERDICTS]
-    judged = [row for _, row in shown]
+    judged = [displayed(scenario, row).row for scenario, row in shown]
     numbers = ("baseline", "candidate", "change", table_headers.interval(judged), "margin", "detectable", table_headers.counted(judged))
     cells = (_cells(scenario, row, count) for (scenario, row), count in zip(shown, table_headers.counts(judged), strict=True))
     laid = table(("scenario", "metric", *numbers, "verdict"), "llrrrrrrrl", cells)
     return [laid] if len(rows) <= MOST_VERDICTS else [laid, f"{len(rows) - MOST_VERDICTS} further metrics are in the HTML report."]
 
 
+def _told_below(scenario: ScenarioView, row: Judged) -> bool:
+    """Whether a line about answers says all of a row: that they are the same."""
+    return scenario.of_answers and row.verdict == Outcome.EQUIVALENT and bool(sentences.on_answers([row]))
+
+
 def _cells(scenario: ScenarioView, row: Judged, count: str) -> Sequence[str]:
-    first, second = formatting.values(row)
+    one = displayed(scenario, row)
+    first, second = formatting.values(one.row)
     several = len({each.candidate for each in scenario.rows}) > 1
     arm = f" ({escape(row.candidate)})" if several else ""
-    change = formatting.change(row) + (f" ({formatting.factor(row)})" if formatting.factor(row) else "")
+    change = formatting.change(one.row) + (f" ({formatting.factor(one.row)})" if formatting.factor(one.row) else "")
     return (
         escape(scenario.name),
         f"{escape(formatting.label(row.metric))}\u00a0{'↓' if row.better == 'lower' else '↑'}{arm}",
-        *(first, second, f"**{change}**" if row.primary else change, formatting.interval(row) or units.NONE),
+        *(first, second, f"**{change}**" if row.primary else change, formatting.interval(one.row) or units.NONE),
         formatting.margin(row),
         formatting.detectable(row),
         count,
-        signed(row.verdict, row.suggests, formatting.verdict(row)),
+        verdict_of(one),
     )
 
 
 def _remarks(page: Page) -> Iterator[str]:
     """Answers, caveats, growth, trials that do not count, and warnings; a caveat of several scenarios once."""
-    yield from _listed("Answers", (f"{one.name}: {told}" for one in page.scenarios for told in sentences.on_answers(one.rows)))
+    yield from _listed("Answers", _shared((one.name, told) for one in page.scenarios for told in _answers(one)))
     yield from _listed("Caveats", _shared((scenario.name, each) for scenario in page.scenarios for each in scenario.provisos))
     views = ((scenario, view) for scenario in page.scenarios for view in scenario.growths)
     yield from _listed("Growth with the size", (f"{one.name}: {told}" for one, view in views for told in formatting.growth(view)))
     spoilt = ((one.name, each) for one in page.scenarios for each in exclusions.spoilt(one.trials))
-    yield from _listed("Not counted", _shared(spoilt))
+    yield from _listed("Not counted", _shared(spoilt), MOST_SPOILT)
     warned = _shared((one.name, each) for one in page.scenarios for each in one.warnings)
     yield from _listed("Warnings", (*page.warnings, *warned))
 
 
-def _listed(title: str, texts: Iterable[str]) -> Iterator[str]:
+def _answers(scenario: ScenarioView) -> list[str]:
+    """What is said of answers; in short where none differs."""
+    same = answer_text.unchanged(scenario) and all(row.verdict in (None, Outcome.EQUIVALENT) for row in scenario.rows)
+    return answer_text.claims(scenario) if same else sentences.on_answers(scenario.rows)
+
+
+def _listed(title: str, texts: Iterable[str], most: int = 30) -> Iterator[str]:
     if found := [f"- {shorten(escape(each), 400)}" for each in texts]:
-        yield f"**{title}**\n\n" + few(found)
+        yield f"**{title}**\n\n" + few(found, most)
 
 
 def _shared(pairs: Iterable[tuple[str, str]]) -> Iterator[str]:
-    """Every text once, with the names that it is told of."""
+    """Every text once, with the names that it is said of."""
     names: dict[str, list[str]] = {}
     for name, text in pairs:
         names.setdefault(text, []).append(name)
-    return (f"{', '.join(dict.fromkeys(of))}: {text}" for text, of in names.items())
+    return (f"{few_names(list(dict.fromkeys(of)), MOST_SCENARIOS)}: {text}" for text, of in names.items())
 
 
 # --- blame and exposure --------------------------------------------------------------------------------------------
@@ -130,7 +164,9 @@ def _exposure(view: ExposureView) -> str:
 
 
 def _columns(scenario: ScenarioView) -> list[tuple[str, str]]:
-    """The primary metrics with values in trials, and their units. Answers that are compared one by one have none."""
+    """The primary metrics with values in trials, and their units. Answers are shown by item and prompt, not by trial."""
+    if scenario.of_answers:
+        return []
     kept = {name for trial in scenario.trials for name in trial.values}
     named = dict.fromkeys((row.metric, row.unit) for row in scenario.rows if row.primary and not row.exact and row.metric in kept)
     return list(named)[:MOST_COLUMNS]
@@ -160,12 +196,11 @@ def _counts(scenario: ScenarioView) -> Iterator[str]:
     for each in scenario.witnesses:
         pairs = (f"{arm} {formatting.work(values, each.unit)}" for arm, values in zip(arms, each.values, strict=True))
         yield f"{formatting.label(each.name)}: {', '.join(pairs)}"
-    even = [formatting.label(each.name) for each in scenario.work if not each.unequal]
     for shared in scenario.work:
         if shared.unequal:
             yield f"{formatting.label(shared.name)}: UNEQUAL in block {', '.join(map(str, shared.unequal))}"
-    if even:
-        yield f"equal in every block: {', '.join(even)}"
+    if scenario.work and not any(each.unequal for each in scenario.work):
+        yield "the work that arms share was equal in every block"
 
 
 def _ran(scenarios: Sequence[ScenarioView]) -> Iterator[str]:
@@ -177,12 +212,15 @@ def _ran(scenarios: Sequence[ScenarioView]) -> Iterator[str]:
         if fact.name in SHARED and len(set(fact.values)) == 1
     )
     yield from (f"- {escape(each)}" for each in _joined(same))
-    for scenario in scenarios:
-        arms = [arm.name for arm in scenario.arms]
-        for fact in (fact for fact in scenario.attestations if not fact.name.startswith(NAMED_ABOVE)):
-            if fact.differs or (fact.name in SHARED and len(set(fact.values)) > 1):
-                told = ", ".join(f"{arm} {value}" for arm, value in zip(arms, fact.values, strict=True))
-                yield f"- {escape(scenario.name)}: **{escape(fact.name)}**: {escape(told)}"
+    yield from (f"- {escape(each)}" for each in _shared((one.name, told) for one in scenarios for told in _apart(one)))
+
+
+def _apart(scenario: ScenarioView) -> Iterator[str]:
+    """What differs between the arms of a scenario."""
+    arms = [arm.name for arm in scenario.arms]
+    for fact in (fact for fact in scenario.attestations if not fact.name.startswith(NAMED_ABOVE)):
+        if fact.differs or (fact.name in SHARED and len(set(fact.values)) > 1):
+            yield f"{fact.name}: {', '.join(f'{arm} {value}' for arm, value in zip(arms, fact.values, strict=True))}"
 
 
 SHARED = ("build", "vLLM version", "torch version", "Python", "model runner")
@@ -238,4 +276,6 @@ def _tells(fact: Fact) -> bool:
 
 
 def _fact(fact: Fact) -> str:
-    return f"- {escape(fact.name)}: {escape(' · '.join(fact.values))}{', which differed between trials' if fact.differs else ''}"
+    told = " · ".join(fact.values)
+    told = told if len(told) <= LONG else f"{told[:LONG].rpartition(' ')[0]} …"
+    return f"- {escape(fact.name)}: {escape(told)}{', which differed between trials' if fact.differs else ''}"

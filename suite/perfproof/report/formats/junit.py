@@ -13,11 +13,11 @@ from xml.etree import ElementTree as ET
 from perfproof.model.base.errors import EXIT_INCONCLUSIVE, EXIT_REGRESSED
 from perfproof.model.verdicts.gate_decision import Decision
 from perfproof.model.verdicts.judged import Judged
-from perfproof.report.base import formatting
 from perfproof.report.base.page_model import Page, ScenarioView
 from perfproof.report.formats import gate_view
 from perfproof.report.formats.gate_view import Line
 from perfproof.report.text import sentences
+from perfproof.report.text.shown_rows import shown
 
 FAILURES = (EXIT_REGRESSED, EXIT_INCONCLUSIVE)
 """Exit codes that count as failures; the others are errors."""
@@ -41,7 +41,7 @@ def _suite(scenario: ScenarioView) -> ET.Element:
     spent = dict(scenario.seconds).get("in all", 0.0)
     suite = ET.Element("testsuite", name=scenario.name, time=f"{spent:.3f}")
     judged = [row for row in scenario.rows if row.verdict]
-    cases = [_case(scenario.name, row) for row in judged] or [_nothing(scenario)]
+    cases = [_case(scenario, row) for row in judged] or [_nothing(scenario)]
     _borne(suite, scenario.provisos)
     return _counted(suite, cases)
 
@@ -63,13 +63,14 @@ def _counted(suite: ET.Element, cases: list[ET.Element]) -> ET.Element:
     return suite
 
 
-def _case(scenario: str, row: Judged) -> ET.Element:
-    case = ET.Element("testcase", classname=scenario, name=f"{row.metric} ({row.candidate} against {row.baseline})")
-    tag = _ENDS.get(row.verdict or "")
+def _case(scenario: ScenarioView, row: Judged) -> ET.Element:
+    case = ET.Element("testcase", classname=scenario.name, name=f"{row.metric} ({row.candidate} against {row.baseline})")
+    one, tag = shown(scenario, row), _ENDS.get(row.verdict or "")
+    message = f"{one.word}: {sentences.claim(one.row)}"
     if tag:
-        ET.SubElement(case, tag, message=f"{formatting.verdict(row)}: {sentences.claim(row)}").text = row.reason
+        ET.SubElement(case, tag, message=message).text = row.reason
     else:
-        ET.SubElement(case, "system-out").text = f"{formatting.verdict(row)}: {sentences.claim(row)}"
+        ET.SubElement(case, "system-out").text = message
     return case
 
 

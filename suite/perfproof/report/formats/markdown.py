@@ -7,8 +7,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from perfproof.model.base.untrusted import shorten
-from perfproof.model.verdicts.judged import Outcome
-from perfproof.report.base import formatting
+from perfproof.report.text.shown_rows import Shown
 
 _SPECIAL = re.compile(r"[\\`*_\[\]|~#^$]")
 _AT_START = re.compile(r"^([+\-=])|^(\d{1,9})(?=[.)](?:\s|$))")
@@ -49,12 +48,16 @@ SIGNS = {
     "suggests": "〰️",
 }
 """The sign of each look of a verdict."""
+CONTROL = "🧪"
+"""The sign of what was planted on purpose."""
 
 
-def signed(outcome: Outcome | None, suggests: bool = False, word: str = "") -> str:
-    """A verdict's word with its sign; the word alone where it is not judged."""
-    shown = word or formatting.outcome_word(outcome, suggests)
-    return f"{SIGNS[formatting.look(outcome, suggests)]} **{shown}**" if outcome else shown
+def verdict_of(one: Shown) -> str:
+    """A verdict's word with its sign, and that it is a control's; the word alone where it is not judged."""
+    if one.row.verdict is None:
+        return one.word
+    sign = SIGNS[one.look] if one.plain else CONTROL if one.planted else SIGNS["less"] if one.turned and not one.note else SIGNS[one.look]
+    return f"{sign} **{one.word}**{' (planted)' if one.planted else ''}"
 
 
 def escape(text: str) -> str:

@@ -17,10 +17,12 @@ from perfproof.report.base import formatting, units
 from perfproof.report.base.lead_model import LeadLine
 from perfproof.report.base.page_model import Page, ScenarioView
 from perfproof.report.formats import comment_details, gate_summary
-from perfproof.report.formats.markdown import SIGNS, escape, few, fold, table
+from perfproof.report.formats.markdown import SIGNS, escape, few, fold, table, verdict_of
+from perfproof.report.lead.lead import lead
+from perfproof.report.lead.lead_rows import lead_row
+from perfproof.report.lead.subjects import subject
 from perfproof.report.text import reasons, sentences
-from perfproof.report.text.lead import lead
-from perfproof.report.text.lead_rows import lead_row
+from perfproof.report.text.shown_rows import shown
 
 OPEN = 40
 """The most lines before the first fold."""
@@ -39,7 +41,7 @@ def render(page: Page, limit: int = LIMIT) -> str:
     head = "\n\n".join(_head(page))
     parts, left_out = [head], []
     room = limit - len(head) - 200
-    for title, body in _folded(page):
+    for title, body in _folded(page, head):
         part = fold(title, body)
         if len(part) + 2 > room:
             left_out.append(title.lower())
@@ -65,7 +67,7 @@ def _head(page: Page) -> Iterable[str]:
         yield "\n".join(notes[:MOST_NOTES])
     rows = _changed(page)
     if rows:
-        yield table(HEAD, "llrrr", (_row(scenario, row) for scenario, row in rows[:MOST_ROWS]))
+        yield table(HEAD, "llrrr", _rows(rows[:MOST_ROWS]))
         if sample := _sample(rows[:MOST_ROWS]):
             yield sample
     if more := _unchanged(page, len(rows[MOST_ROWS:])):
@@ -77,28 +79,29 @@ def _head(page: Page) -> Iterable[str]:
 
 
 def _changed(page: Page) -> list[tuple[ScenarioView, Judged]]:
-    """The judged metrics that changed or are open, and others that surely got much worse; the worst first."""
+    """The judged metrics that changed or are open, and others that surely got much worse; the worst first, of changes first."""
     rows = [(one, row) for one in page.scenarios for row in one.rows if row.verdict and row.verdict not in SAME]
     worse = [(one, row) for one in page.scenarios for row in one.worse]
-    return [*sorted(rows, key=lambda pair: (pair[0].unpatched, formatting.rank(pair[1]))), *worse]
+    return [*sorted(rows, key=lambda pair: (subject(pair[0], pair[1].candidate).place, formatting.rank(pair[1]))), *worse]
 
 
-def _row(scenario: ScenarioView, row: Judged) -> Sequence[str]:
-    one = lead_row(scenario, row)
-    sign = SIGNS["less" if one.word in ("costs", "saves") else one.look] if one.look in SIGNS else "▫️"
-    where = f"{one.where} against {one.against}" if one.against else one.where
-    name = f"{escape(one.name)}\u00a0{'↓' if row.better == 'lower' else '↑'} · {escape(where)}"
-    notes = [each for each in (one.note, *one.remarks) if each]
-    note = f" ({escape('; '.join(notes))})" if notes else ""
-    times = f" ({formatting.factor(one.row)})" if formatting.factor(one.row) else ""
-    number = f"**{escape(f' {formatting.change(one.row)}').strip()}**{times}{note}"
-    return (
-        f"{sign} **{one.word if row.verdict else ALSO_WORSE}**",
-        name,
-        number,
-        escape(f" {formatting.interval(one.row)}").strip() or units.NONE,
-        formatting.between(one.row),
-    )
+def _rows(rows: Sequence[tuple[ScenarioView, Judged]]) -> Iterable[Sequence[str]]:
+    """The lines of the table. What is judged, and the model, stand in them where they are not the same in all."""
+    every = [lead_row(scenario, row) for scenario, row in rows]
+    several, models = len({one.subject.title for one in every}) > 1, len({one.model for one in every}) > 1
+    for (scenario, row), one in zip(rows, every, strict=True):
+        found = shown(scenario, row)
+        against = f"{one.where} against {one.against}" if one.against else one.where
+        what = [one.subject.name if several else "", against, one.model if models else ""]
+        notes = escape("; ".join(filter(None, (one.note, *one.remarks))))
+        times = f" ({formatting.factor(one.row)})" if formatting.factor(one.row) else ""
+        yield (
+            verdict_of(found) if row.verdict else f"▫️ **{ALSO_WORSE}**",
+            f"{escape(one.name)}\u00a0{'↓' if row.better == 'lower' else '↑'} · {escape(' · '.join(filter(None, what)))}",
+            f"**{escape(f' {formatting.change(one.row)}').strip()}**{times}{f' ({notes})' if notes else ''}",
+            escape(f" {formatting.interval(one.row)}").strip() or units.NONE,
+            formatting.between(one.row),
+        )
 
 
 def _sample(rows: Sequence[tuple[ScenarioView, Judged]]) -> str:
@@ -139,9 +142,10 @@ def _open(page: Page) -> Iterable[str]:
 
 
 def _line(one: LeadLine) -> str:
-    told = "; ".join(f"**{escape(text)}**" if flagged else escape(text) for text, flagged in one.clauses)
-    command = f": `{one.command}`" if one.command and not set(one.command) & set("`<@#") else ""
-    return f"- {one.label}: {told}{command}"
+    told = [f"**{escape(text)}**" if flagged else escape(text) for text, flagged in one.clauses]
+    for place, command in enumerate(one.commands):
+        told[place] += f": `{command}`" if command and not set(command) & set("`<@#") else ""
+    return f"- {one.label}: {'; '.join(told)}"
 
 
 def _lacking(scenario: ScenarioView) -> str:
@@ -157,7 +161,8 @@ def _lacking(scenario: ScenarioView) -> str:
     return f" ({escape(which)}{blocks} of the {LEAST_BLOCKS} blocks that a verdict needs; the same command measures {missing})"
 
 
-def _folded(page: Page) -> Iterable[tuple[str, str]]:
+def _folded(page: Page, head: str) -> Iterable[tuple[str, str]]:
     if page.decision is None and len(page.notes) > MOST_NOTES:
         yield "More about the change", "\n".join(f"- {shorten(escape(each), 400)}" for each in page.notes[MOST_NOTES:])
-    yield from comment_details.parts(page, [] if page.decision is not None else [row for _, row in _changed(page)[:MOST_ROWS]])
+    told = [] if page.decision is not None else [row for _, row in _changed(page)[:MOST_ROWS]]
+    yield from comment_details.parts(page, told, head)

@@ -21,6 +21,7 @@ from perfproof.report.base.page_model import Page, ScenarioView
 from perfproof.report.formats import gate_view
 from perfproof.report.text import behind_counts, sentences, table_headers
 from perfproof.report.text.exact_first import UNTESTED, exact_first
+from perfproof.report.text.shown_rows import Shown, outcome, shown, sides
 
 COLOURS: dict[Outcome | None, str] = {
     Outcome.REGRESSED: "bold red",
@@ -102,11 +103,10 @@ def _decision(page: Page, decision: Decision) -> Iterable[RenderableType]:
 def _scenario(scenario: ScenarioView, width: int) -> Iterable[RenderableType]:
     head = Text("\n").append(_outcome(scenario)).append("  ").append(scenario.name, style="bold")
     if scenario.rows:
-        candidates = ", ".join(dict.fromkeys(row.candidate for row in scenario.rows))
-        head.append(f"  {candidates} against {scenario.rows[0].baseline}{f'; {scenario.runner}' * bool(scenario.runner)}", style="dim")
+        head.append(f"  {sides(scenario)}{f'; {scenario.runner}' * bool(scenario.runner)}", style="dim")
     yield head
     if scenario.rows:
-        yield Padding(_table(scenario.rows, width), (0, 0, 0, 2), expand=False)
+        yield Padding(_table([shown(scenario, row) for row in scenario.rows], width), (0, 0, 0, 2), expand=False)
     yield from _bullets((line for view in scenario.growths for line in formatting.growth(view)), "growth", "")
     yield from _bullets(sentences.on_answers(scenario.rows), "answers", "")
     yield from _bullets(behind_counts.counted(scenario.rows), "counted", "")
@@ -145,17 +145,17 @@ class Column:
         return all(cell.plain == units.NONE for cell in self.cells)
 
 
-def _table(rows: Sequence[Judged], width: int) -> RenderableType:
+def _table(rows: Sequence[Shown], width: int) -> RenderableType:
     """The verdict table; several candidates have their names on lines above their rows."""
-    candidates = list(dict.fromkeys(row.candidate for row in rows))
-    ordered = sorted(rows, key=lambda row: candidates.index(row.candidate))
+    candidates = list(dict.fromkeys(one.candidate for one in rows))
+    ordered = sorted(rows, key=lambda one: candidates.index(one.candidate))
     names, columns = _columns(ordered, width)
     beside = [names] if names.width + sum(_APART + column.width for column in columns) <= width - 2 else []
     parts: list[RenderableType] = [_grid([*beside, *columns], [], head=True)]
     for candidate in candidates:
         if len(candidates) > 1:
             parts.append(Text(candidate, style="bold"))
-        own = [(place, row) for place, row in enumerate(ordered) if row.candidate == candidate]
+        own = [(place, one.row) for place, one in enumerate(ordered) if one.candidate == candidate]
         parts += [_grid([names, *columns], own, head=False)] if beside else _under_names(names, columns, own)
     return Group(*parts)
 
@@ -177,14 +177,15 @@ def _grid(columns: Sequence[Column], rows: Sequence[tuple[int, Judged]], *, head
     return grid
 
 
-def _columns(rows: Sequence[Judged], width: int) -> tuple[Column, list[Column]]:
+def _columns(every: Sequence[Shown], width: int) -> tuple[Column, list[Column]]:
     """The column of the metrics' names, and those behind it that leave room for it. Where none does, the names are not folded: they do not
     fit beside the others."""
+    rows = [one.row for one in every]
     head = table_headers.metric(rows)
     metrics = [f"{'↓' if row.better == 'lower' else '↑'} {table_headers.named(row, head)}" for row in rows]
     longest = max(_LEAST, 2 + max(cell_len(word) for metric in metrics for word in metric.split()))
     for form in Form if width >= WIDE else (Form.USUAL, Form.SHORT):
-        columns = _behind(rows, form)
+        columns = _behind(every, form)
         room = width - 2 - sum(_APART + column.width for column in columns)
         if room >= longest:
             return _metrics(head, metrics, room), columns
@@ -203,8 +204,9 @@ def _folded(metric: str, room: int) -> list[str]:
     return min(ways, key=len)
 
 
-def _behind(rows: Sequence[Judged], form: Form) -> list[Column]:
+def _behind(every: Sequence[Shown], form: Form) -> list[Column]:
     """The columns after the metrics; empty ones are left out, except the change."""
+    rows = [one.row for one in every]
     wide, values = form == Form.WIDE, [formatting.values(row) for row in rows]
     columns = [
         _column("baseline", (first for first, _ in values) if wide else ()),
@@ -214,7 +216,7 @@ def _behind(rows: Sequence[Judged], form: Form) -> list[Column]:
         _column(table_headers.counted(rows), table_headers.counts(rows)),
         _column("margin", (formatting.margin(row) for row in rows) if wide else ()),
         _column("detectable" if wide else "detect.", (formatting.detectable(row) for row in rows) if form != Form.SHORT else ()),
-        Column(head="verdict", cells=tuple(_verdict(row, wide) for row in rows), justify="left"),
+        Column(head="verdict", cells=tuple(_verdict(one, wide) for one in every), justify="left"),
     ]
     return [column for column in columns if column.head == "change" or not column.empty]
 
@@ -229,8 +231,11 @@ def _change(row: Judged, wide: bool) -> Text:
 
 
 def _outcome(scenario: ScenarioView) -> Text:
-    word = formatting.count_word(scenario.rows, scenario.outcome) or (UNTESTED if exact_first(scenario) else "")
-    return _word(scenario.outcome, scenario.suggests, word)
+    if exact_first(scenario) and not formatting.count_word(scenario.rows, scenario.outcome):
+        return _word(scenario.outcome, scenario.suggests, UNTESTED)
+    word, sign, look = outcome(scenario)
+    plain = look == formatting.look(scenario.outcome, scenario.suggests)
+    return Text(f"{sign} {word}", style=_word(scenario.outcome, scenario.suggests).style if plain else "bold")
 
 
 def _word(outcome: Outcome | None, suggests: bool = False, word: str = "") -> Text:
@@ -238,11 +243,11 @@ def _word(outcome: Outcome | None, suggests: bool = False, word: str = "") -> Te
     return Text(f"{formatting.symbol(outcome, suggests)} {word or formatting.outcome_word(outcome, suggests)}", style=style)
 
 
-def _verdict(row: Judged, wide: bool) -> Text:
+def _verdict(one: Shown, wide: bool) -> Text:
     """The verdict's cell; a likely verdict, "~ likely improved", takes two lines where room is short."""
-    word = _word(row.verdict, row.suggests)
-    if of_host := formatting.of_host(row.metric, row.verdict, row.reason):
-        return Text(f"{formatting.symbol(row.verdict)} {of_host}", style=word.style)
+    row = one.row
+    style = HINT if row.verdict and row.suggests else COLOURS[row.verdict] if one.plain else "bold"
+    word = Text(f"{one.sign} {one.word}", style=style)
     if wide or not row.suggests:
         return word
     return Text("\n  ".join(word.plain.rsplit(" ", 1)), style=word.style)

@@ -13,7 +13,7 @@ from perfproof.report.base.units import NONE
 PHASE, REQUESTS = "decode", 32
 """What the first table has of each feature; one that has no such step is there with its last phase."""
 SMALL = 0.0005
-"""A change that is told with more digits."""
+"""A change that is shown with more digits."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,7 +83,7 @@ def _table(builds: Sequence[Counted], columns: Mapping[str, Cell]) -> Iterator[s
     for before, one in pairwise([None, *builds]):
         assert one is not None  # noqa: S101 (only the first is none)
         cells = (_number(before, one, cell) for cell in columns.values())
-        yield f"| {_plain(one.build)} | " + " | ".join(cells) + " |"
+        yield f"| {plain(one.build)} | " + " | ".join(cells) + " |"
 
 
 def _number(before: Counted | None, one: Counted, cell: Cell) -> str:
@@ -91,7 +91,7 @@ def _number(before: Counted | None, one: Counted, cell: Cell) -> str:
     was = before.numbers.get(cell) if before else None
     if value is None:
         return NONE
-    return f"{value:,}" if not was or was == value else f"{value:,} ({_percent(value / was - 1)})"
+    return f"{value:,}" if not was or was == value else f"{value:,} ({percent(value / was - 1)})"
 
 
 def _functions(steps: Sequence[Step], top: int) -> Iterator[str]:
@@ -104,11 +104,11 @@ def _functions(steps: Sequence[Step], top: int) -> Iterator[str]:
             for name, change in step.functions:
                 largest[name] = max(largest.get(name, 0), abs(change))
         names = sorted(largest, key=lambda name: -largest[name])[:top]
-        yield f"| {_plain(before)} to {_plain(after.rpartition(' ')[2])} | " + " | ".join(step.cell.feature for step in mine) + " |"
+        yield f"| {plain(before)} to {plain(after.rpartition(' ')[2])} | " + " | ".join(step.cell.feature for step in mine) + " |"
         yield "| --- |" + " ---: |" * len(mine)
         for name in names:
             changes = (dict(step.functions).get(name, 0) for step in mine)
-            yield f"| `{_plain(name)}` | " + " | ".join(f"{change:+,}" if change else NONE for change in changes) + " |"
+            yield f"| `{plain(name)}` | " + " | ".join(f"{change:+,}" if change else NONE for change in changes) + " |"
         yield ""
 
 
@@ -123,12 +123,13 @@ def _largest(steps: Sequence[Step], top: int, most: int) -> Iterator[str]:
             continue
         told.add((step.before, step.after, first))
         where = f"{step.cell.phase}, {step.cell.feature}, {step.cell.requests} requests"
-        behind = ", ".join(f"`{_plain(name.partition(':')[2] or name)}` {change:+,}" for name, change in step.functions[:top])
-        numbers = f"{step.base:,} to {step.candidate:,} ({_percent(step.change)})"
-        yield f"| {_plain(step.before)} to {_plain(step.after.rpartition(' ')[2])} | {where} | {numbers} | {behind} |"
+        behind = ", ".join(f"`{plain(name.partition(':')[2] or name)}` {change:+,}" for name, change in step.functions[:top])
+        numbers = f"{step.base:,} to {step.candidate:,} ({percent(step.change)})"
+        yield f"| {plain(step.before)} to {plain(step.after.rpartition(' ')[2])} | {where} | {numbers} | {behind} |"
 
 
-def _percent(change: float) -> str:
+def percent(change: float) -> str:
+    """A change in per cent, a small one with more digits."""
     return (
         f"{units.with_minus(f'{100 * change:+.{places(change, 1)}f}')} %"
         if abs(change) >= SMALL
@@ -136,5 +137,6 @@ def _percent(change: float) -> str:
     )
 
 
-def _plain(text: str) -> str:
+def plain(text: str) -> str:
+    """A text that can stand in a cell of a table, also as code."""
     return text.replace("|", "\\|").replace("`", "'")

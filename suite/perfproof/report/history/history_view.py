@@ -20,6 +20,7 @@ from perfproof.model.scenarios.metrics import EXACT, is_timed
 from perfproof.model.scenarios.metrics import metric as row_of
 from perfproof.report.base import formatting, units
 from perfproof.report.history.history_model import DotView, HistoryPage, LineView, State, SteppedSeries, StepView, Timeline
+from perfproof.report.history.same_counts import folded
 
 EVEN = 1.2
 """The ratio of the highest value to the lowest up to which a mean stands for all."""
@@ -45,13 +46,13 @@ def build(
 ) -> HistoryPage:
     """The page of these series. `made` is the time of making in words, `folder` the history's, `upstream` the known changes of vLLM.
 
-    Series that differ only in their machine share a timeline.
+    Series that differ only in their machine share a timeline, and so do cases with the same counts.
     """
     apart: dict[tuple[str, str, str, str], list[SteppedSeries]] = defaultdict(list)
     for one in series:
         apart[one.series.scenario, one.series.metric, one.series.arm, one.series.workload].append(one)
     machines = tuple(dict.fromkeys(one.series.machine for one in series))
-    timelines = tuple(_timeline(group, machines, upstream, [one for one in series if _timed(one)]) for group in apart.values())
+    timelines = folded([_timeline(group, machines, upstream, [one for one in series if _timed(one)]) for group in apart.values()])
     return HistoryPage(
         headline=headline(timelines),
         made=formatting.moment(line(made)),

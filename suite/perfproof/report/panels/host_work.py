@@ -7,7 +7,8 @@ from markupsafe import Markup
 from perfproof.analysis.counts.count_comparison import WORDS
 from perfproof.model.records.counts import METRICS
 from perfproof.report.base import units
-from perfproof.report.base.page_model import HostWorkRow, Page
+from perfproof.report.base.cause_model import HostWorkRow
+from perfproof.report.base.page_model import Page
 from perfproof.report.figures.work_bars import bars
 from perfproof.report.formats.templates import render as render_template
 

@@ -12,6 +12,7 @@ from perfproof.report.base import formatting, units
 from perfproof.report.base.page_model import Page, ScenarioView
 from perfproof.report.figures import plots
 from perfproof.report.formats.templates import render as render_template
+from perfproof.report.text.shown_rows import Shown, shown
 
 MOST_FIGURES = 18
 MOST_DOTS = 18_000
@@ -25,9 +26,9 @@ MOST_REASONS, MOST_LOGS = 60, 12
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figure:
-    """A drawn row."""
+    """A drawn row, as it is shown."""
 
-    row: Judged
+    one: Shown
     svg: Markup
 
 
@@ -77,12 +78,13 @@ def _chosen(page: Page) -> set[int]:
 def _figures(number: int, scenario: ScenarioView, chosen: set[int]) -> list[Figure]:
     places = {arm.name: place for place, arm in enumerate(scenario.arms)}
     load = next((signal for signal in scenario.signals if signal.name == "load"), None)
-    drawn = [(index, row) for index, row in enumerate(scenario.rows) if id(row) in chosen]
-    svgs = (
-        plots.trials(row, scenario.trials, f"f{number}-{index}", f"s{number}-", places[row.candidate], load, scenario.cores)
-        for index, row in drawn
-    )
-    return [Figure(row=row, svg=Markup(svg)) for (_, row), svg in zip(drawn, svgs, strict=True)]  # noqa: S704  (escaped in plots)
+    figures = []
+    for index, row in enumerate(scenario.rows):
+        if id(row) in chosen:
+            one, place = shown(scenario, row), places[row.candidate]
+            svg = plots.trials(one.row, scenario.trials, f"f{number}-{index}", f"s{number}-", place, load, scenario.cores, one.turned)
+            figures.append(Figure(one=one, svg=Markup(svg)))  # noqa: S704  (escaped in plots)
+    return figures
 
 
 def _columns(scenario: ScenarioView) -> list[Column]:

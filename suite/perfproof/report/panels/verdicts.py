@@ -11,10 +11,11 @@ from perfproof.report.base.page_model import Page, ScenarioView
 from perfproof.report.figures import sparklines
 from perfproof.report.formats.templates import render as render_template
 from perfproof.report.text import reasons, sentences, table_headers
+from perfproof.report.text.shown_rows import shown, sides
 
 
 def render(page: Page) -> Markup:
-    rows = [row for scenario in page.scenarios for row in scenario.rows]
+    rows = [shown(scenario, row).row for scenario in page.scenarios for row in scenario.rows]
     return render_template(
         "verdicts.html",
         page=page,
@@ -23,6 +24,8 @@ def render(page: Page) -> Markup:
         in_common=in_common,
         merged=merged,
         reasons=reasons,
+        show=shown,
+        sides=sides,
     )
 
 

@@ -63,17 +63,23 @@ def head(scenarios: Sequence[ScenarioView]) -> str:
 def in_brief(scenarios: Sequence[ScenarioView]) -> list[tuple[str, bool]]:
     """The answers in a line, as clauses; those that weaken a verdict on speed are flagged.
 
-    "identical to the baseline’s: 24 prompts, 800 items", "not compared: watermark".
+    "identical with and without x: 24 prompts, 800 items (right or wrong as before)", "not compared: thinking_watermark".
     """
-    compared = [scenario for scenario in scenarios if scenario.of_answers and not scenario.itself]
+    compared = [scenario for scenario in scenarios if scenario.of_answers and not scenario.itself and not scenario.control]
+    if not compared and (controls := [scenario for scenario in scenarios if scenario.of_answers and scenario.control]):
+        faults = {(row.scenario, row.candidate) for scenario in controls for row in scenario.rows if row.verdict}
+        caught = {(row.scenario, row.candidate) for scenario in controls for row in scenario.rows if row.verdict == Outcome.REGRESSED}
+        return [(f"only of faults planted on purpose, {len(caught)} of {len(faults)} of which were found", False)]
     if not compared:
         timed = any(not scenario.of_answers and not scenario.itself for scenario in scenarios)
         return [("not compared in this run", timed)]
     worst = next(outcome for outcome in OUTCOMES if any(scenario.outcome == outcome for scenario in compared))
     if worst == Outcome.EQUIVALENT and _identical(compared):
-        found = [(f"identical to the baseline’s: {_asked(compared)}", False)]
+        names, own = _with(scenarios, compared)
+        found = [(f"identical{names}: {_asked(own)}", False)]
     elif worst == Outcome.EQUIVALENT and not any(scenario.equality for scenario in compared) and not _flipped(compared):
-        found = [(f"no item changed between right and wrong: {_asked(compared)}", False)]
+        names, own = _with(scenarios, compared)
+        found = [(f"no item changed between right and wrong{names}: {_asked(own)}", False)]
     else:
         first = next(scenario for scenario in compared if scenario.outcome == worst)
         told = [*claims(first, len({arm.name for arm in first.arms}) > 2), first.name][0]
@@ -81,8 +87,21 @@ def in_brief(scenarios: Sequence[ScenarioView]) -> list[tuple[str, bool]]:
         more = sum(scenario.outcome == worst for scenario in compared) - 1
         others = f"; so in {more} more of {len(compared)} comparisons" if more else ""
         found = [(f"{begins}: {told}{others}", worst != Outcome.EQUIVALENT)]
-    left = list(uncompared([scenario for scenario in scenarios if scenario.of_answers or not scenario.unpatched]))
+    judged = [scenario for scenario in scenarios if scenario.of_answers or not (scenario.unpatched or scenario.control)]
+    patches = {arm.name: ", ".join(arm.patches) for scenario in judged for arm in scenario.arms}
+    left = list(dict.fromkeys(patches[name] or name for name in uncompared(judged)))
     return [*found, *([(f"not compared: {few(left, MOST_BRIEF)}", True)] if left else [])]
+
+
+def _with(scenarios: Sequence[ScenarioView], compared: Sequence[ScenarioView]) -> tuple[str, list[ScenarioView]]:
+    """The changes that a page times and whose answers were compared, " with and without a and b", and where; all that were compared where
+    none is timed."""
+    of = {scenario.name: [name for pairs in scenario.changes.values() for name, _ in pairs] for scenario in scenarios}
+    timed = {name for scenario in scenarios if not scenario.of_answers for name in of[scenario.name]}
+    own = [scenario for scenario in compared if timed & set(of[scenario.name])] or list(compared)
+    found = dict.fromkeys(name for scenario in own for name in of[scenario.name])
+    names = [name.removeprefix("patch ") for name in found if name in timed or not timed & set(found)]
+    return f" with and without {few(names, MOST_BRIEF)}" if names else "", own
 
 
 def _flipped(compared: Sequence[ScenarioView]) -> int:
@@ -101,7 +120,7 @@ def _asked(compared: Sequence[ScenarioView]) -> str:
             sizes[noun] = sizes.get(noun, 0) + number
         if scenario.accuracy:
             sizes["items"] = sizes.get("items", 0) + sum(task.items for task in scenario.accuracy[0].tasks if task.primary)
-    return ", ".join(f"{number:,} {noun}" for noun, number in sizes.items())
+    return ", ".join(f"{number:,} {noun}{' (right or wrong as before)' if noun == 'items' else ''}" for noun, number in sizes.items())
 
 
 def _in_short(compared: Sequence[ScenarioView]) -> str:
@@ -146,6 +165,15 @@ def _identical(scenarios: Sequence[ScenarioView]) -> bool:
     parts = [part for scenario in scenarios for part in scenario.equality]
     flips = sum(task.lost + task.won for scenario in scenarios for one in scenario.accuracy for task in one.tasks)
     return bool(parts) and all(part.identical == part.asked for part in parts) and not flips
+
+
+def unchanged(scenario: ScenarioView) -> bool:
+    """Whether a scenario compared answers, and none differs: bit by bit, or between right and wrong."""
+    return (
+        bool(scenario.equality or scenario.accuracy)
+        and all(part.identical == part.asked for part in scenario.equality)
+        and not _flipped([scenario])
+    )
 
 
 def claims(scenario: ScenarioView, several: bool = False) -> list[str]:

@@ -9,7 +9,7 @@ from perfproof.report.base import formatting
 from perfproof.report.base.page_model import ScenarioView
 
 MOST = 3
-"""The most counts whose functions are told."""
+"""The most counts whose functions are named."""
 
 
 def counted(rows: Sequence[Judged]) -> Iterator[str]:

@@ -21,9 +21,9 @@ from perfproof.model.kinds import kind_in
 from perfproof.model.records.record import Record
 from perfproof.model.scenarios.metrics import METRICS, base_name
 from perfproof.model.verdicts.judged import Judged
-from perfproof.report.base import formatting, units
-from perfproof.report.base.page_model import ArmView, TrialView
-from perfproof.report.extract import aa_status, facts
+from perfproof.report.base import formatting, turned_rows, units
+from perfproof.report.base.page_model import ArmView, PlantedView, TrialView
+from perfproof.report.extract import aa_status, changes
 from perfproof.report.text import confounders
 
 NAME = 160
@@ -70,6 +70,13 @@ def clauses(
     for row in rows:
         if row.primary and row.verdict not in (None, "untestable") and (clause := swayed(row, trials)):
             yield clause
+
+
+def controls(planted: Mapping[str, PlantedView]) -> Iterator[str]:
+    """A clause for every candidate that is a control."""
+    for arm, control in planted.items():
+        wanted = "nothing may be found in it" if control.harmless else "it is to be found"
+        yield f"a control, not a change to judge: {control.name} is planted in {arm} on purpose, and {wanted}"
 
 
 def tells(clauses: Sequence[str], row: Judged, warning: str) -> bool:
@@ -172,7 +179,7 @@ def _released(arms: Sequence[ArmView], definition: Mapping[str, Any], records: S
 
 def _releases(arms: Sequence[ArmView], definition: Mapping[str, Any], altered: Mapping[str, str]) -> bool:
     """Whether releases are compared with each other, none of them altered."""
-    kinds = {_build(arm, definition).get("kind") for arm in arms}
+    kinds = {changes.build_of(arm, definition).get("kind") for arm in arms}
     return not any(altered.values()) and len({arm.build for arm in arms}) > 1 and kinds == {"release"}
 
 
@@ -200,18 +207,10 @@ def _altered(arm: ArmView, definition: Mapping[str, Any], records: Sequence[Reco
         name: patch for r in records if line(r.arm, NAME) == arm.name and r.attestation for name, patch in r.attestation.patches.items()
     }
     parts = [_patch(name, patches.get(name, {})) for name in arm.patches]
-    build = _build(arm, definition)
+    build = changes.build_of(arm, definition)
     if build.get("kind") == "overlay":
         parts.append(f"diff {line(str(build.get('diff', '')), NAME)}")
     return ", ".join(parts)
-
-
-def _build(arm: ArmView, definition: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The arm's build as the scenario defines it."""
-    builds = definition.get("builds")
-    defined = next((each for each in facts.defined_arms(definition) if line(each["name"], NAME) == arm.name), {})
-    build = builds.get(str(defined.get("build"))) if isinstance(builds, Mapping) else None
-    return build if isinstance(build, Mapping) else {}
 
 
 def _patch(name: str, patch: Mapping[str, Any]) -> str:
@@ -272,7 +271,7 @@ def sways(row: Judged, trials: Sequence[TrialView], turned: bool = False) -> str
         return ""
     influence, block = found
     without = dataclasses.replace(row, effect=influence.without)
-    ends = " to ".join(formatting.change(formatting.turned(each) if turned else each) for each in (without, row))
+    ends = " to ".join(formatting.change(turned_rows.turned(each) if turned else each) for each in (without, row))
     return f"block {block} alone moves {formatting.label(row.metric)} from {ends}"
 
 

@@ -11,6 +11,7 @@ from perfproof.model.workloads.kind import Scope
 from perfproof.report.base import formatting
 from perfproof.report.base.page_model import ScenarioView
 from perfproof.report.text.exact_first import exact_first
+from perfproof.report.text.shown_rows import became, loses
 
 ITSELF = " against itself"
 """The words after the name of an A/A: it judges the machine, not a change."""
@@ -32,8 +33,8 @@ UNPATCHED = "releases or settings compared, no patch judged"
 """The words for scenarios that judge no patch: they compare releases, requests or settings."""
 TAKEN_OUT = "a released change taken out"
 """The words for scenarios whose baseline is altered and whose candidate is vLLM as released."""
-LOSES = {Outcome.IMPROVED: ("loses by it", "lose by it"), Outcome.REGRESSED: ("gains by it", "gain by it")}
-"""What such a scenario does when the change is taken out, singular and plural."""
+CONTROLS = "planted on purpose"
+"""The words for scenarios all of whose candidates are controls."""
 
 
 def headline(scenarios: Sequence[ScenarioView]) -> str:
@@ -51,18 +52,25 @@ def headline(scenarios: Sequence[ScenarioView]) -> str:
         if exact := exact_first(one):
             return f"{one.name}{_apart(one)}: {exact}{also(scenarios)}"
         return f"{one.name}{ITSELF if one.itself else ''} {_is(_result(one), 1)}{_apart(one)}{also(scenarios)}"
-    clauses = _grouped([each for each in scenarios if not each.unpatched])
-    for words, altered in ((UNPATCHED, False), (TAKEN_OUT, True)):
-        apart = ", and ".join(_grouped([each for each in scenarios if each.unpatched and bool(each.altered) is altered]))
+    clauses = _grouped([each for each in scenarios if not beside(each)])
+    for words in (UNPATCHED, TAKEN_OUT, CONTROLS):
+        apart = ", and ".join(_grouped([each for each in scenarios if beside(each) == words]))
         clauses += [f"{words}: {apart}"] if apart else []
-    if all(each.outcome != Outcome.REGRESSED for each in scenarios):
+    if all(each.outcome != Outcome.REGRESSED or each.control for each in scenarios):
         clauses = [f"{each.name}: {exact}" for each in scenarios if (exact := exact_first(each))][:1] + clauses
     return f"{'; '.join(clauses)}{also(scenarios)}"
 
 
+def beside(scenario: ScenarioView) -> str:
+    """The words for a scenario that judges no change; "" for one that does."""
+    if scenario.control:
+        return CONTROLS
+    return (TAKEN_OUT if scenario.altered or scenario.reverted else UNPATCHED) if scenario.unpatched else ""
+
+
 def also(scenarios: Sequence[ScenarioView]) -> str:
     """The worst metric that is not primary and surely got much worse: "; also worse: p99 TTFT × 6.7"; "" where there is none."""
-    worse = [(one, row) for one in scenarios for row in one.worse]
+    worse = [(one, row) for one in scenarios if not one.control for row in one.worse if row.candidate not in one.taken_out]
     if not worse:
         return ""
     where, worst = max(worse, key=lambda pair: size(pair[1]))
@@ -77,8 +85,8 @@ def also(scenarios: Sequence[ScenarioView]) -> str:
 def ordered(scenarios: Sequence[ScenarioView]) -> list[ScenarioView]:
     """Scenarios in the order of the headline's counts, then by name, so that the page follows its first line."""
     named = sorted(scenarios, key=lambda each: each.name)
-    apart = ([each for each in named if each.unpatched is unpatched] for unpatched in (False, True))
-    return [each for some in apart for group in _groups(some).values() for each in group]
+    places = ([each for each in named if not beside(each)], [each for each in named if each.unpatched and not each.control])
+    return [each for some in (*places, [each for each in named if each.control]) for group in _groups(some).values() for each in group]
 
 
 def _groups(scenarios: Sequence[ScenarioView]) -> dict[tuple[str, str], list[ScenarioView]]:
@@ -110,7 +118,7 @@ def _grouped(scenarios: Sequence[ScenarioView]) -> list[str]:
 def _apart(scenario: ScenarioView) -> str:
     """The words that limit the headline of a single scenario, where it could be taken for more."""
     micro = {MICRO: " in a microbenchmark", _COUNTED: " in what the host does"}.get(nouns(scenario), "")
-    return f"{micro} ({TAKEN_OUT if scenario.altered else UNPATCHED})" if scenario.unpatched else micro
+    return f"{micro} ({apart})" if (apart := beside(scenario)) else micro
 
 
 def _counts(nouns: tuple[str, str], group: Sequence[ScenarioView]) -> str:
@@ -123,19 +131,23 @@ def _counts(nouns: tuple[str, str], group: Sequence[ScenarioView]) -> str:
     return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
 
 
-_Result = tuple[Outcome, bool, str, bool]
+_Result = tuple[Outcome, bool, str, tuple[str, str], str]
 
 
 def _result(scenario: ScenarioView) -> _Result:
-    """The outcome, whether it is only likely, the count's own words where counts alone make it, and whether a released change is out."""
-    return scenario.outcome, scenario.suggests, formatting.count_word(scenario.rows, scenario.outcome), bool(scenario.altered)
+    """The outcome, whether it is only likely, the count's own words where counts alone make it, what it does where a released change is
+    out, and what became of a control."""
+    counted = formatting.count_word(scenario.rows, scenario.outcome)
+    return scenario.outcome, scenario.suggests, counted, loses(scenario), became(scenario)
 
 
 def _is(result: _Result, count: int) -> str:
-    outcome, hint, count_word, altered = result
+    outcome, hint, count_word, lost, control = result
+    if control:
+        return f"{'is' if count == 1 else 'are'} {'likely ' if hint else ''}{control}"
     if count_word:
         return f"{'does' if count == 1 else 'do'} {count_word}"
-    if altered and outcome in LOSES:
-        return f"{'likely ' if hint else ''}{LOSES[outcome][count != 1]}"
+    if lost[0]:
+        return f"{'likely ' if hint else ''}{lost[count != 1]}"
     words = formatting.outcome_word(outcome, hint)
     return words if outcome in ("improved", "regressed") else f"{'is' if count == 1 else 'are'} {words}"
