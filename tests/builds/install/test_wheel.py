@@ -162,6 +162,6 @@ def test_a_command_that_needs_more_says_what_to_install(perfproof: Command, word
 @pytest.mark.vllm
 def test_an_empty_folder_is_enough_to_count(perfproof: Command) -> None:
     """A change of its own against a release, in a real engine: the answer of a checkout, with its exit code."""
-    done = perfproof("count", "--diff", "scenarios/diffs/slower_update_from_output.diff", "--features", "plain", "--builds", BUILDS)
+    done = perfproof("count", "--diff", "scenarios/diffs/slower_update_from_output.diff", "--features", "stop strings", "--builds", BUILDS)
     assert done.returncode == EXIT_REGRESSED, done.stderr
     assert "Scheduler.update_from_output" in done.stdout

@@ -43,8 +43,9 @@ def toys(tmp_path_factory: pytest.TempPathFactory) -> tuple[PythonBuild, Path]:
 
 
 @pytest.fixture
-def lay(toys: tuple[PythonBuild, Path], tmp_path: Path) -> Lay:
+def lay(toys: tuple[PythonBuild, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Lay:
     """Makes an overlay of a diff on the stand-in, or on another build."""
+    toy.seen_once(monkeypatch)
 
     def run(diff: str, base: PythonBuild | OverlayBuild | None = None, say: Callable[[str], None] = lambda _: None) -> ReadyBuild:
         return prepare(of(diff, tmp_path, base or toys[0]), tmp_path / "builds", say, toys[1])

@@ -7,7 +7,8 @@ final releases count, post-releases among them.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from datetime import date
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from packaging.version import InvalidVersion, Version
 from perfproof.builds.install.install_steps import Installer, Say
 from perfproof.builds.install.lock_file import CHECK, Resolver, midnight
 from perfproof.builds.install.release_install import available
+from perfproof.builds.processes import temp_files
 from perfproof.model.base.errors import BadInput, CannotRun
 
 SETTLED = 4
@@ -23,7 +25,8 @@ SETTLED = 4
 
 
 class Releases:
-    """The releases of a distribution; the index is asked once. The log goes below `builds`."""
+    """The releases of a distribution; the index is asked once. The log of a question that failed stays below `builds`, and the fault names
+    it; one that was answered leaves nothing."""
 
     def __init__(self, distribution: str, builds: Path, say: Say) -> None:
         self.distribution = distribution
@@ -35,11 +38,14 @@ class Releases:
     def known(self) -> Sequence[str]:
         """Every final release, oldest version first. Raises `CannotRun` where the index lists none."""
         if self._known is None:
-            self._known = ordered(available(self.distribution, Path(sys.executable), self._installer()))
-        if not self._known:
-            raise CannotRun(
-                f"the package index lists no release of {self.distribution}: check network, proxy and pip settings, or list the versions"
-            )
+            with self._asking() as installer:
+                known = ordered(available(self.distribution, Path(sys.executable), installer))
+                if not known:
+                    raise CannotRun(
+                        f"the package index lists no release of {self.distribution}: check network, proxy and pip settings, or list the "
+                        f"versions\n  whole output: {installer.log}"
+                    )
+            self._known = known
         return self._known
 
     def between(self, first: str, last: str) -> list[str]:
@@ -60,19 +66,23 @@ class Releases:
 
     def _there(self, version: str, day: date) -> bool:
         """Whether a release existed when the day began (UTC)."""
-        installer = self._installer()
-        resolver = Resolver(installer=installer, interpreter=Path(sys.executable), cutoff=midnight(day))
-        scratch = self._builds / ".logs" / f".{self.distribution}.since.txt"
-        if resolver.resolve([f"{self.distribution}=={version}"], scratch, "--no-deps"):
-            scratch.unlink(missing_ok=True)
-            return True
-        if not resolver.missing:
-            raise CannotRun(installer.words("day of the release", CHECK))
-        return False
+        with self._asking() as installer, temp_files.directory() as scratch:
+            resolver = Resolver(installer=installer, interpreter=Path(sys.executable), cutoff=midnight(day))
+            found = resolver.resolve([f"{self.distribution}=={version}"], Path(scratch) / "since.txt", "--no-deps")
+            if not found and not resolver.missing:
+                raise CannotRun(installer.words("day of the release", CHECK))
+        return found
 
-    def _installer(self) -> Installer:
-        (self._builds / ".logs").mkdir(parents=True, exist_ok=True)
-        return Installer(what=self.distribution, builds=self._builds, log=self._builds / ".logs" / "releases.log", say=self._say)
+    @contextmanager
+    def _asking(self) -> Iterator[Installer]:
+        """An installer for one question. Once it is answered its log is removed, with the folders that were made for it."""
+        log = self._builds / ".logs" / "releases.log"
+        made = [folder for folder in (log.parent, *log.parent.parents) if not folder.exists()]
+        yield Installer(what=self.distribution, builds=self._builds, log=log, say=self._say)
+        log.unlink(missing_ok=True)
+        with suppress(OSError):  # somebody else keeps something there by now
+            for folder in made:
+                folder.rmdir()
 
 
 def ordered(versions: Sequence[str]) -> list[str]:

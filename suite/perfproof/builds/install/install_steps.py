@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from perfproof.builds.processes import temp_files
+from perfproof.builds.processes.containers import of_program
 from perfproof.builds.processes.redact import scrub
 from perfproof.builds.processes.supervised_process import Finished, inherited, run_to_end
 from perfproof.model.base.errors import CannotRun
@@ -97,7 +98,16 @@ class Installer:
         return self.run([uv.find_uv_bin(), *words], **more)
 
     def uv_install(self, interpreter: Path, *words: str | Path, **more: str) -> Finished:
+        self.refuse_image(interpreter)
         return self.uv("pip", "install", "--python", interpreter, *words, **more)
+
+    def refuse_image(self, interpreter: Path) -> None:
+        """Raises `CannotRun` for the starter of an image: uv can't ask it what it has."""
+        if of_program(str(interpreter), ""):
+            raise CannotRun(
+                f"{self.what}: packages have to be put beside it, and nothing can be installed for a container image from outside\n  "
+                "what to do: make an image that has them (FROM this image, RUN pip install), and name that"
+            )
 
     def must(self, finished: Finished, step: str, remedy: str) -> None:
         """Raises `CannotRun` for a command that failed: the step, its last lines, what to do."""

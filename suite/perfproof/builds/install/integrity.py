@@ -17,6 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from perfproof.builds.install.ready_build import ReadyBuild
+from perfproof.builds.processes import containers
+from perfproof.builds.processes.containers import Image
 
 COMPLETE = "complete.json"
 NOT_BUILDS = ("side-", "tools-", "gguf-", "lm-eval-", "cache", "models", "second")
@@ -78,6 +80,8 @@ def lost(build: ReadyBuild) -> str:
         gone = "its interpreter is gone"
     elif not (build.fingerprint.package / "__init__.py").is_file():
         gone = "its vLLM is gone"
+    elif build.container and not isinstance(containers.image(build.container.runtime, build.container.digest), Image):
+        gone = "its image is gone"
     elif not build.side.is_dir():
         gone = "the folder with patches and benchmarks beside it is gone"
     elif build.ours and not (build.folder / COMPLETE).is_file():

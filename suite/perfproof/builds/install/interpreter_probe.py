@@ -18,12 +18,14 @@ PROBE = Path(__file__).resolve().parents[2] / "child" / "probe.py"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Look:
-    """What an interpreter has, without importing vLLM. `package` is None where it has no vLLM."""
+    """What an interpreter has, without importing vLLM. `package` is None where it has no vLLM; `installed` is a hash over all distributions
+    and their versions."""
 
     python: str
     package: Path | None
     version: str | None
     packages: Mapping[str, str]
+    installed: str
     no_pytest: str
 
     @property
@@ -42,16 +44,26 @@ def look(interpreter: Path, log: Path, *, tools: Path | None = None) -> Look | F
         package=Path(answer["package"]) if answer["package"] else None,
         version=answer["version"],
         packages=answer["packages"],
+        installed=hashlib.sha256("\n".join(answer["distributions"]).encode()).hexdigest()[:16],
         no_pytest=answer["no_pytest"],
     )
 
 
-def load(interpreter: Path, seen: Look, log: Path, *, side: Path, ours: bool) -> Fingerprint | Finished:
-    """Imports vLLM there (about ten seconds) and takes the fingerprint; returns how the probe ended if that failed."""
+def installed(interpreter: Path, log: Path) -> Mapping[str, str] | Finished:
+    """The version of every distribution there, by its normal name (`prometheus-client`); how the probe ended if it gave no answer."""
+    answer = _ask("installed", interpreter, log, None, None, 120.0, False)
+    return answer if isinstance(answer, Finished) else {str(name): str(version) for name, version in answer.items()}
+
+
+def load(interpreter: Path, seen: Look, log: Path, *, side: Path, ours: bool, package: Path | None = None) -> Fingerprint | Finished:
+    """Imports vLLM there (about ten seconds) and takes the fingerprint; returns how the probe ended if that failed.
+
+    `package` has vLLM's Python files, where this machine does not see those that are imported.
+    """
     answer = _ask("load", interpreter, log, side, None, 600.0, ours)
     if isinstance(answer, Finished):
         return answer
-    package = Path(answer["package"])
+    package = package or Path(answer["package"])
     digest, files = hash_sources(package)
     return Fingerprint(
         distribution=seen.distribution,
@@ -65,6 +77,7 @@ def load(interpreter: Path, seen: Look, log: Path, *, side: Path, ours: bool) ->
         compiled_reason=answer["compiled_reason"],
         device=answer["device"],
         packages=seen.packages,
+        installed=seen.installed,
         has_pytest=not seen.no_pytest,
     )
 
@@ -95,6 +108,13 @@ def _answer(what: str, more: Sequence[Path], interpreter: Path, log: Path, envir
         answer = Path(folder) / "answer.json"
         finished = run_to_end([interpreter, PROBE, what, answer, *more], environment=environment, log=log, timeout=timeout)
         return json.loads(answer.read_text()) if finished.ok and answer.exists() else finished
+
+
+def mirror(interpreter: Path, folder: Path, log: Path) -> str | Finished:
+    """Copies vLLM's Python files into a new folder `vllm` below `folder`, with links to its other files; returns where vLLM lies there, or
+    how the probe ended if that failed."""
+    answer: str | Finished = _answer("mirror", [folder], interpreter, log, {**inherited(), "PYTHONNOUSERSITE": "1"}, 120.0)
+    return answer
 
 
 def hash_sources(package: Path) -> tuple[str, int]:

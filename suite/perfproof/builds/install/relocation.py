@@ -1,4 +1,4 @@
-"""Detects a build that was moved, or copied with its checkout, and adapts it to its new folder.
+"""What is kept of a build in its last file; and a build that was moved, or copied with its checkout, is adapted to its new folder.
 
 The build's last file says where it was made. Scripts beside its interpreter, which would start the old folder's interpreter, are corrected,
 and its compiled cache is removed. Packages do not depend on the folder.
@@ -10,11 +10,14 @@ import json
 import os
 import re
 import shutil
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from perfproof.builds.install.install_steps import Installer
 from perfproof.builds.install.integrity import COMPLETE, made_in
+from perfproof.builds.install.ready_build import Fingerprint
+from perfproof.model.base import clock
 
 _SHEBANG = re.compile(rb"\A#!(?:/bin/sh\n'''exec' )?([^\n]+)\n(?:' '''\n)?")
 _BESIDE = b"""#!/bin/sh
@@ -60,3 +63,25 @@ def replace(file: Path, content: bytes) -> None:
     if file.exists():
         shutil.copymode(file, draft)
     draft.replace(file)
+
+
+# --- what is kept of a build -----------------------------------------------------------------------------------
+
+
+def keep(path: Path, fingerprint: Fingerprint, seconds: dict[str, float]) -> None:
+    """Writes the fingerprint and the folder; the path of a vLLM below it is relative, so that it stays right after a move."""
+    here = path.parent
+    package = fingerprint.package.relative_to(here) if fingerprint.package.is_relative_to(here) else fingerprint.package
+    print_ = {**asdict(fingerprint), "package": str(package), "packages": dict(fingerprint.packages)}
+    content = {"fingerprint": print_, "seconds": seconds, "made": clock.now(), "folder": str(here)}
+    replace(path, json.dumps(content, indent=1).encode())
+
+
+def known_print(path: Path) -> Fingerprint | None:
+    """The kept fingerprint; None if there is none, or one from another version of the suite."""
+    try:
+        content: dict[str, Any] = json.loads(path.read_text())["fingerprint"]
+        fingerprint = Fingerprint(**{**content, "package": path.parent / content["package"]})
+    except (FileNotFoundError, KeyError, TypeError, ValueError):
+        return None
+    return fingerprint if fingerprint.package.is_dir() else None

@@ -10,9 +10,11 @@ import ast
 import hashlib
 import os
 import shutil
+import sys
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
 
 import perfproof
@@ -39,6 +41,7 @@ def patch_files(package: Path) -> dict[str, Path]:
     return {file.stem: file for file in sorted((package / "patches").rglob("*.py"))}
 
 
+@lru_cache(maxsize=512)  # every build that is made ready asks of every patch
 def _registers(source: bytes) -> bool:
     """Whether a file has a function `register`; a file that Python can't read counts too, so that vLLM reports its fault."""
     try:
@@ -84,13 +87,15 @@ def side_folder(builds: Path, package: Path = PACKAGE, vllm_version: str | None 
     return folder
 
 
-def tools_folder(installer: Installer, interpreter: Path, python: str) -> Path:
-    """The folder with pytest and pytest-benchmark for that Python ("3.11.7"); made if it does not exist."""
+def tools_folder(installer: Installer, interpreter: Path | None, python: str) -> Path:
+    """The folder with pytest and pytest-benchmark for that Python ("3.11.7"); made if it does not exist. None: an interpreter that uv can't
+    ask, in an image."""
     minor = ".".join(python.split(".")[:2])
     folder = installer.builds / f"tools-{minor}-{hashlib.sha256(' '.join(TOOLS).encode()).hexdigest()[:8]}"
     if not folder.exists():
         with draft_folder(".tools-", installer.builds) as draft, installer.step("pytest beside it"):
-            done = installer.uv_install(interpreter, "--target", draft, *TOOLS)
+            asked = () if interpreter else ("--python-version", minor)
+            done = installer.uv_install(interpreter or Path(sys.executable), *asked, "--target", draft, *TOOLS)
             installer.must(
                 done, "pytest beside it", "check that the package index can be reached, or install pytest and pytest-benchmark there"
             )

@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 from pathlib import Path
 
+from perfproof.builds.images import image_digests
 from perfproof.builds.overlays import git_changes
 from perfproof.builds.processes import temp_files
 from perfproof.model.base.errors import BadInput
@@ -17,11 +18,12 @@ from perfproof.model.workloads.files_document import kept_files
 
 
 def pinned(scenario: Scenario) -> Scenario:
-    """The scenario with a hash for all that it takes from git: overlays, its files, its arms' files; the same scenario if that is nothing.
+    """The scenario with a hash for all that it takes from git (overlays, its files, its arms' files) and for every image; the same scenario
+    if that is nothing.
 
-    Raises `BadInput` for a repository, a commit or a path that does not exist.
+    Raises `BadInput` for an image, a repository, a commit or a path that does not exist.
     """
-    scenario = git_changes.pinned(scenario)
+    scenario = git_changes.pinned(image_digests.pinned(scenario))
     workload = scenario.workload.with_files_pinned(lambda files: _pinned(f"{scenario.source}: workload.files", files))
     arms = tuple(_pinned_arm(scenario.source, arm) for arm in scenario.arms)
     if workload == scenario.workload and arms == scenario.arms:

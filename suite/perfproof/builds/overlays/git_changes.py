@@ -70,7 +70,8 @@ def difference(name: str, source: GitSource) -> bytes:
     if compiled := _compiled(source.repo, base, ref):
         raise BadInput(
             f"{where}: between {source.base} and {source.ref} {few(compiled, 8)} differ too, which an overlay can't apply: "
-            "it keeps its base's compiled code; use a build of kind 'editable', or a 'base' next to 'ref'"
+            "it keeps its base's compiled code; use a build of kind 'editable', the interpreter of an environment that was built from "
+            "it, or a 'base' next to 'ref'"
         )
     if not data:
         raise BadInput(f"{where}: below vllm/ {source.ref} does not differ from {source.base}")
@@ -83,7 +84,11 @@ def commit(source: GitSource) -> str:
 
 
 def _commit(where: str, repo: str, revision: str) -> str:
-    """The hash of a commit; raises `BadInput` with similar names."""
+    """The hash of a commit; raises `BadInput` with similar names. What a hash names never changes: git is asked once."""
+    return (_of_hash if HASH.fullmatch(revision) else _resolve)(where, repo, revision)
+
+
+def _resolve(where: str, repo: str, revision: str) -> str:
     if shutil.which("git") is None:
         raise CannotRun(f"{where}: there is no program 'git' here; give the change as a file (diff:)")
     if ":/" in repo or not Path(repo).is_dir():
@@ -99,6 +104,9 @@ def _commit(where: str, repo: str, revision: str) -> str:
         hint = f", did you mean {', '.join(near)}?" if near else "; fetch a branch of another remote first"
         raise BadInput(f"{where}: {Path(repo).name} has no commit {shown(revision)}{hint}")
     return the_one(output, f"{where}: {shown(revision)}")
+
+
+_of_hash = cache(_resolve)
 
 
 def the_one(output: str, what: str) -> str:
@@ -130,6 +138,12 @@ def below_vllm(repo: str, base: str, ref: str) -> bytes:
     and one new file, so that each can be applied or not."""
     first, last = (_commit("git", repo, revision) for revision in (base, ref))
     return _difference(repo, first, last, "--no-renames")
+
+
+def same_files(repo: str, base: str, ref: str) -> bool:
+    """Whether two commits have the same files below `vllm/`, and the same of those that a vLLM is compiled from."""
+    first, last = (_commit("git", repo, revision) for revision in (base, ref))
+    return not _difference(repo, first, last) and not _compiled(repo, first, last)
 
 
 @cache
@@ -197,8 +211,7 @@ def take_out(repo: str, revision: str, path: str, into: Path, most_bytes: int | 
     than `most_bytes`.
     """
     commit = _commit("git", repo, revision)
-    listed = _ask(repo, "ls-tree", "-r", "-l", "--full-tree", "-z", commit, "--", path).split("\0")
-    heads = [(head.split(), name) for head, _, name in (line.partition("\t") for line in listed) if name]
+    heads = [(head.split(), name) for head, _, name in (line.partition("\t") for line in _listed(repo, commit, path)) if name]
     entries = {name: (head[2], int(head[3])) for head, name in heads if head[0] in FILES and ".." not in name.split("/")}
     size = sum(size for _, size in entries.values())
     if most_bytes is not None and size > most_bytes:
@@ -208,6 +221,12 @@ def take_out(repo: str, revision: str, path: str, into: Path, most_bytes: int | 
         (into / name).parent.mkdir(parents=True, exist_ok=True)
         (into / name).write_bytes(texts[blob])
     return bool(entries)
+
+
+@cache
+def _listed(repo: str, commit: str, path: str) -> tuple[str, ...]:
+    """The files of a commit at or below a path, which never change."""
+    return tuple(_ask(repo, "ls-tree", "-r", "-l", "--full-tree", "-z", commit, "--", path).split("\0"))
 
 
 def _blobs(repo: str, sizes: Mapping[str, int]) -> dict[str, bytes]:

@@ -72,13 +72,15 @@ def faults_of(build: OverlayBuild) -> list[str]:
 
 
 def make(build: OverlayBuild, base: ReadyBuild, name: str, installer: Installer, known: Fingerprint | None) -> tuple[ReadyBuild, bool]:
-    """The overlay on a ready base, and whether it was made now. `known` is the stored fingerprint of an existing overlay.
+    """The overlay on a ready base, and whether it was made now. `known` is the stored fingerprint of an existing overlay, whose packages
+    are those that its base has now.
 
     Raises `BadInput` for a change that does not apply or leaves invalid Python.
     """
     folder = installer.builds / name
     if known is not None and _whole(known):
-        return _ready(build, base, name, folder, known, installer), False
+        now = dataclasses.replace(base.fingerprint, package=known.package, sources=known.sources, files=known.files)
+        return _ready(build, base, name, folder, now, installer), False
     if folder.exists():
         shutil.rmtree(folder)
     with installer.step("overlay"):

@@ -144,7 +144,8 @@ def _refuse(files: Sequence[PatchedFile], name: str) -> None:
     if outside:
         faults.append(
             f"{name}: an overlay takes only Python files below vllm/, but this diff changes {few(outside, SHOWN)}; leave out "
-            "files that do not run (git diff BASE -- 'vllm/*.py'); for compiled or packaged files use a build of kind 'editable'"
+            "files that do not run (git diff BASE -- 'vllm/*.py'); for compiled or packaged files use a build of kind 'editable', "
+            "or the interpreter of an environment that was built with them"
         )
     if faults:
         raise BadInput(*dict.fromkeys(faults))

@@ -1,9 +1,10 @@
-"""Starts, watches and ends other programs: the only module that imports `subprocess`.
+"""Starts, watches and ends other programs.
 
 Every program runs under a supervisor (`suite/perfproof/child/supervisor.py`) in its own session, without standard input, with its output in
 a log file and an environment made from scratch. The supervisor holds the reading end of a pipe whose writing end is here: if this process
 dies, even by `kill -9`, the program and all its descendants are killed. If the supervisor itself is killed, the next look at the program
-finds its remaining processes, by their session or by the mark in their environment (`PERFPROOF_MARK`), and kills them.
+finds its remaining processes, by their session or by the mark in their environment (`PERFPROOF_MARK`), and kills them. A program that runs
+in a container (`containers`) is ended with its container. Only these two modules import `subprocess`.
 
 Kept logs are scrubbed when their program ends (`redact`).
 """
@@ -11,7 +12,6 @@ Kept logs are scrubbed when their program ends (`redact`).
 from __future__ import annotations
 
 import contextlib
-import json
 import math
 import os
 import select
@@ -27,11 +27,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 import psutil
 
-from perfproof.builds.processes import temp_files
+from perfproof.builds.processes import containers, temp_files
+from perfproof.builds.processes.channel import Channel as Channel
 from perfproof.builds.processes.redact import scrub, scrub_file
 from perfproof.model.base.errors import CannotRun
 
@@ -140,7 +141,14 @@ class Running:
     """
 
     def __init__(
-        self, command: Sequence[str], log: Path, mark: str, supervisor: subprocess.Popen[bytes], lifeline: int, empty: Path | None = None
+        self,
+        command: Sequence[str],
+        log: Path,
+        mark: str,
+        supervisor: subprocess.Popen[bytes],
+        lifeline: int,
+        empty: Path | None = None,
+        container: containers.Container | None = None,
     ) -> None:
         self.command = tuple(command)
         self.log = log
@@ -150,6 +158,9 @@ class Running:
         self._lifeline: int | None = lifeline
         self._ended: float | None = None
         self._empty = empty
+        self._container = container
+        self._inside: psutil.Process | None = None
+        self._ask_again = 0.0
 
     @property
     def pid(self) -> int:
@@ -175,16 +186,26 @@ class Running:
         return self.poll()
 
     def processes(self) -> list[psutil.Process]:
-        """The program and its descendants, also those that have left its session; without the supervisor."""
+        """The program and its descendants, also those that have left its session; without the supervisor, and without the runtime of a
+        container and its first process."""
         try:
-            return psutil.Process(self.pid).children(recursive=True)
+            root = psutil.Process(self.pid) if self._container is None else self._first_inside(self._container)
+            return root.children(recursive=True) if root else []
         except psutil.NoSuchProcess:
             return []
+
+    def _first_inside(self, container: containers.Container) -> psutil.Process | None:
+        """The container's first process; the runtime is asked once a second until there is one."""
+        if self._inside is None and time.monotonic() >= self._ask_again and self._ended is None:
+            pid = container.pid()
+            self._inside = psutil.Process(pid) if pid else None
+            self._ask_again = time.monotonic() + 1.0
+        return self._inside
 
     def kill_now(self) -> None:
         """Kills the program and its descendants at once."""
         self._close_lifeline()
-        if self.wait(GRACE) is None:
+        if self.wait(GRACE if self._container is None else 3 * GRACE) is None:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self.pid, signal.SIGKILL)
             self._supervisor.wait()
@@ -209,6 +230,10 @@ class Running:
             self._ended = time.monotonic()
             self._close_lifeline()
             kill_marked(self._mark, self.pid)
+            if self._container is not None:
+                containers.ended(self._container)
+            if self._container is not None and self._supervisor.returncode == -signal.SIGKILL:
+                self._container.remove()
             scrub_file(self.log)
             if self._empty is not None:
                 shutil.rmtree(self._empty, ignore_errors=True)
@@ -223,52 +248,6 @@ class Running:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.stop()
-
-
-class Channel:
-    """Messages to and from a program, one JSON object per line, over its own two pipes.
-
-    The program finds their numbers in `PERFPROOF_CHANNEL` ("reading,writing").
-    """
-
-    def __init__(self) -> None:
-        self._their_reader, self._writer = os.pipe()
-        self._reader, self._their_writer = os.pipe()
-        self._buffer = b""
-
-    @property
-    def theirs(self) -> tuple[int, int]:
-        return (self._their_reader, self._their_writer)
-
-    def started(self) -> None:
-        """Closes the program's ends in this process, so that its death shows here."""
-        for end in self.theirs:
-            os.close(end)
-
-    def send(self, message: Mapping[str, Any]) -> None:
-        """Raises `BrokenPipeError` if the program is gone."""
-        data = json.dumps(message).encode() + b"\n"
-        while data:
-            data = data[os.write(self._writer, data) :]
-
-    def receive(self, timeout: float) -> dict[str, Any] | None:
-        """The next message; None after `timeout` seconds. Raises `EOFError` if the program is gone."""
-        deadline = time.monotonic() + timeout
-        while b"\n" not in self._buffer:
-            ready, _, _ = select.select([self._reader], [], [], max(0.0, deadline - time.monotonic()))
-            if not ready:
-                return None
-            data = os.read(self._reader, 65536)
-            if not data:
-                raise EOFError("the program has closed its channel")
-            self._buffer += data
-        line, _, self._buffer = self._buffer.partition(b"\n")
-        message: dict[str, Any] = json.loads(line)
-        return message
-
-    def close(self) -> None:
-        os.close(self._reader)
-        os.close(self._writer)
 
 
 def start(
@@ -290,7 +269,8 @@ def start(
     mark = uuid.uuid4().hex
     reader, lifeline = os.pipe()
     passed = (reader, *(channel.theirs if channel else ()))
-    given = {**environment, "PERFPROOF_MARK": mark}
+    container = containers.of_program(words[0], mark)
+    given = {**environment, "PERFPROOF_MARK": mark, **(containers.variables(container) if container else {})}
     if channel:
         given["PERFPROOF_CHANNEL"] = ",".join(str(end) for end in channel.theirs)
     log.parent.mkdir(parents=True, exist_ok=True)
@@ -315,7 +295,9 @@ def start(
         os.close(reader)
         if channel:
             channel.started()
-    return Running(words, log, mark, supervisor, lifeline, empty)
+    if container is not None:
+        containers.began(container)
+    return Running(words, log, mark, supervisor, lifeline, empty, container)
 
 
 def _empty_folder(program: str) -> Path:
