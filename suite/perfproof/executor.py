@@ -59,6 +59,12 @@ class Conducted:
     seconds: Mapping[str, float]
     warnings: tuple[str, ...]
 
+    def with_trials(self, budget: float | None) -> Conducted:
+        """Itself. Raises `NothingMeasured` where no trial was there and the budget, in minutes, let none begin."""
+        if not self.ran and not self.existing:
+            raise NothingMeasured("; ".join(self.warnings) or nothing_measured(budget or 0.0))
+        return self
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Stand:

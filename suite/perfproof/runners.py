@@ -20,10 +20,20 @@ from perfproof.model.base.errors import BadInput, CannotRun
 from perfproof.model.documents.decode import DEFAULT_BUILD
 from perfproof.model.scenarios.build import foundation
 from perfproof.model.scenarios.plan import Plan
-from perfproof.model.scenarios.scenario import Build, EditableBuild, OverlayBuild, PythonBuild, ReleaseBuild, Scenario, SmolModel
+from perfproof.model.scenarios.scenario import (
+    Build,
+    EditableBuild,
+    ImageBuild,
+    OverlayBuild,
+    PythonBuild,
+    ReleaseBuild,
+    Scenario,
+    SmolModel,
+)
 from perfproof.run.checks import catalog, identical_arms, own_patch_targets, resume, runner_support
 from perfproof.run.kinds import runner_of
 from perfproof.run.processes import env_vars
+from perfproof.run.processes.container_folders import with_folders
 from perfproof.run.processes.trial_process import TAKEN
 from perfproof.run.servers import config_file_flags
 from perfproof.run.trials.runner import Opening, Runner
@@ -62,6 +72,8 @@ def build_faults(build: Build) -> list[str]:
         return editable_install.faults_of(build)
     if isinstance(build, ReleaseBuild):
         return lock_file.faults_of(build)
+    if isinstance(build, ImageBuild):
+        return []  # reading the scenario has found it
     return [fault for fault in [missing(build)] if fault]
 
 
@@ -78,14 +90,18 @@ def prepare_all(builds: Sequence[Build], folder: Path, say: Say) -> list[ReadyBu
 def to_make(builds: Sequence[Build], folder: Path) -> list[str]:
     """The labels of missing releases and source trees, which take minutes to make; an overlay takes seconds."""
     below = [foundation(build) for build in builds]
-    return list(dict.fromkeys(build.label for build in below if not (isinstance(build, PythonBuild) or is_made(build, folder))))
+    return list(
+        dict.fromkeys(build.label for build in below if not (isinstance(build, PythonBuild | ImageBuild) or is_made(build, folder)))
+    )
 
 
 def _make_models(plan: Plan, ready: Mapping[str, ReadyBuild], builds: Path, say: Say) -> None:
-    """Writes out the models that come in packages, with the interpreter of the baseline."""
+    """Writes out the models that come in packages, with the interpreter of the baseline, or of another arm if that is an image."""
     for scenario in plan.scenarios:
         if isinstance(scenario.workload.loads, SmolModel):
-            smollm.make(scenario.workload.loads, builds, ready[scenario.builds[scenario.baseline.build].key].interpreter, say)
+            made = [ready[scenario.builds[arm.build].key] for arm in (scenario.baseline, *scenario.candidates)]
+            maker = next((one for one in made if one.container is None), made[0])
+            smollm.make(scenario.workload.loads, builds, maker.interpreter, say)
 
 
 def second_install(build: Build, builds: Path, say: Say) -> PythonBuild:
@@ -120,6 +136,7 @@ def opened(plan: Plan, builds: Path, results: Path, say: Say, *, itself: bool = 
     if warning := env_vars.left_behind(os.environ, TAKEN, plan.scenarios):
         say(warning)
     ready = {build.key: made for build, made in zip(plan.builds(), prepare_all(plan.builds(), builds, say), strict=True)}
+    ready = {key: with_folders(made, plan.scenarios, results) for key, made in ready.items()}
     for made in ready.values():
         integrity.remember(made)
     check_names(plan, {key: made.fingerprint.vllm_version for key, made in ready.items()})

@@ -63,7 +63,7 @@ def records_file(folder: Path, scenario: str) -> Path:
 
 COUNTS = "counts"
 """The folder, beside the records, of counted rounds that are too large for these."""
-LOST = "was deleted while this run wrote into it: what it held is lost, and nothing is judged; the same command begins anew"
+LOST = "was deleted while this run wrote into it: what it held is lost, and nothing is judged; the same command begins again"
 
 
 def append(folder: Path, record: Record, *, after: bool = False) -> None:

@@ -38,6 +38,11 @@ def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return toy.interpreter(tmp_path_factory.mktemp("python") / "env")
 
 
+@pytest.fixture(autouse=True)
+def _seen_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    toy.seen_once(monkeypatch)
+
+
 def written(folder: Path, python: Path, source: str) -> tuple[Path, list[str]]:
     (folder / "mine").mkdir()
     bench = folder / "mine" / "Bench-8.py"
@@ -79,7 +84,7 @@ def test_a_file_that_measures_nothing_is_refused_and_leaves_no_scenario(python: 
 
 
 def test_each_question_has_a_folder_of_its_own(python: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The same files find their records again, under another name too; an edited helper, diff or profile begins anew."""
+    """The same files find their records again, under another name too; an edited helper, diff or profile begins again."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "mine").mkdir()
     bench, diff = tmp_path / "mine" / "bench_swap.py", tmp_path / "my.diff"

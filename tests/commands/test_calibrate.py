@@ -186,7 +186,7 @@ def test_the_records_of_an_a_a_lie_apart_and_are_readable_like_any_others(tmp_pa
     assert len(store.read(tmp_path / found.floors[0].records).records) == 16
 
 
-def test_every_a_a_is_measured_anew_and_a_broken_one_is_gone_on_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_a_a_is_measured_again_and_a_broken_one_is_gone_on_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A second A/A does not find the first one's trials; one that was interrupted is finished by the same command on the same machine."""
     monkeypatch.setattr(environment, "machine", lambda: MACHINE)
     calibrate(tmp_path, Machine())

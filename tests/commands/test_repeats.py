@@ -7,7 +7,8 @@ from pathlib import Path
 
 from perfproof.commands.record_verdicts import page_of
 from perfproof.commands.repeats import repeats
-from perfproof.report.text.lead import lead
+from perfproof.report.lead.lead import lead
+from tests.model.base.test_regular_files import MAKE
 
 GPU = Path(__file__).parents[2] / "results" / "gpu"
 POOLING = "pooling_token_ids_cuda"
@@ -23,16 +24,19 @@ def test_a_repeat_in_the_folder_beside_is_found_and_contradicts() -> None:
     assert (row.word, row.look, row.note) == ("contradicted", "inconclusive", "a repeat (h200_64_cores_another_gpu) gave −2.1\u202f%")
     assert first.result.startswith("Round time, pooler=gritlm, requests=57 is contradicted in a microbenchmark")
     assert row.note not in str([line for line in first.lines if line.label == "Trust"])
-    assert next(line for line in first.lines if line.label == "Next").clauses[0][0].startswith(f"measure {POOLING} a third time")
+    assert next(line for line in first.lines if line.label == "Next").clauses[0][0].startswith(f"1. measure {POOLING} a third time")
 
 
 def test_only_the_same_definition_is_a_repeat(tmp_path: Path) -> None:
-    """A folder with another definition of that name, one that can't be read, and the folder itself are no repeats."""
+    """A folder with another definition of that name, one that can't be read or never ends, and the folder itself are no repeats."""
     for place, folder in enumerate(("h200_64_cores", "h200_64_cores_another_gpu")):
         (tmp_path / str(place)).mkdir()
         shutil.copy(GPU / folder / f"{POOLING}.jsonl", tmp_path / str(place))
     (tmp_path / "broken").mkdir()
     (tmp_path / "broken" / f"{POOLING}.jsonl").write_bytes(b"\xff{")
+    for place, make in MAKE.items():
+        (tmp_path / place).mkdir()
+        make(tmp_path / place / f"{POOLING}.jsonl")
     other = tmp_path / "other"
     other.mkdir()
     text = (tmp_path / "1" / f"{POOLING}.jsonl").read_text("utf-8")

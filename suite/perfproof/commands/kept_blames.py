@@ -7,6 +7,9 @@ from collections.abc import Iterator, Mapping, Set
 from pathlib import Path
 from typing import Any
 
+from perfproof.model.base import regular_files
+from perfproof.model.base.errors import BadInput
+
 BLAME, DOCUMENT, DIFF = "blame", "blame.json", "back.diff"
 """The folder of a results folder that keeps blames, and the files of each."""
 MOST = 20
@@ -18,9 +21,15 @@ def blames(results: Path, scenarios: Set[str]) -> Iterator[tuple[Mapping[str, An
     for file in sorted((results / BLAME).glob(f"*/{DOCUMENT}"))[:MOST]:
         diff = file.with_name(DIFF)
         try:
-            document = json.loads(file.read_text("utf-8"))
+            document = json.loads(regular_files.content(file))
             text = diff.read_text("utf-8", errors="replace") if diff.is_file() else ""
-        except (OSError, ValueError):
+        except (OSError, ValueError, RecursionError, BadInput):
             continue
-        if isinstance(document, dict) and document.get("scenario") in scenarios and document.get("guilty"):
+        if isinstance(document, dict) and document.get("scenario") in scenarios and _named(document):
             yield document, text
+
+
+def _named(document: Mapping[str, Any]) -> bool:
+    """Whether a blame named a unit of vLLM's Python, or a package."""
+    packages = document.get("packages")
+    return bool(document.get("guilty") or (isinstance(packages, dict) and packages.get("guilty")))

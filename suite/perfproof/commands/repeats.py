@@ -10,7 +10,8 @@ from pathlib import Path
 from perfproof import store
 from perfproof.analysis.judging import judge as judging
 from perfproof.analysis.trials.trial_groups import kept_apart
-from perfproof.model.base.errors import PerfproofError
+from perfproof.model.base import regular_files
+from perfproof.model.base.errors import BadInput, PerfproofError
 from perfproof.model.records.record import Record
 from perfproof.model.scenarios.group_names import is_of_all_hosts, own_name
 from perfproof.model.verdicts.judged import Judged
@@ -70,8 +71,8 @@ def _beside(results: Path, name: str, digest: str) -> Iterator[tuple[str, list[J
 def _digest(path: Path) -> str:
     """The digest of the definition in the first record of a file; "" where there is none."""
     try:
-        with path.open("rb") as lines:
+        with regular_files.checked(path).open("rb") as lines:
             first = json.loads(lines.readline())
-    except (OSError, ValueError, RecursionError):
+    except (OSError, ValueError, RecursionError, BadInput):
         return ""
     return str(first.get("digest", "")) if isinstance(first, dict) else ""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from statistics import fmean, stdev
 from typing import Literal
 
-from scipy import special
+import scipy
 
 from perfproof.analysis.stats import number_format
 from perfproof.model.base.errors import EXIT_INCONCLUSIVE, EXIT_PASS, EXIT_REGRESSED, EXIT_UNTESTABLE
@@ -54,7 +54,7 @@ class Seen:
             return None
         logs = [math.log(value) for value in values]
         n, mean = len(logs), fmean(logs)
-        half = float(special.stdtrit(n - 1, (1 + LEVEL) / 2)) * stdev(logs) * math.sqrt(1 + 1 / n)
+        half = float(scipy.special.stdtrit(n - 1, (1 + LEVEL) / 2)) * stdev(logs) * math.sqrt(1 + 1 / n)
         return cls(typical=math.exp(mean), low=math.exp(mean - half), high=math.exp(mean + half))
 
     def too_good(self, claim: float, better: Better) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import shlex
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, replace
@@ -74,33 +75,56 @@ def confirm(
     report: Path | None,
     budget: float | None,
     as_json: bool,
+    verbose: bool = False,
     console: Console | None = None,
     open_runners: Open | None = None,
 ) -> int:
-    """Measures what is missing, prints the verdicts and then the answer in a line; the exit code is the answer's."""
+    """Measures what is missing and prints the answer in a line; the exit code is the answer's. With `verbose` the table of verdicts, with
+    its caveats, stands above it."""
     console = console or Console(stderr=as_json)
-    scenario, left_out = scenario_of(asked)
+    scenario, made = scenario_of(asked)
     claims = claims_of(asked, scenario)
-    for sentence in left_out:
-        console.print(f"left out: {sentence}", style="yellow", highlight=False, markup=False, soft_wrap=True)
+    say = partial(console.print, highlight=False, markup=False, soft_wrap=True)
+    for sentence in made.left_out if made else ():
+        say(f"left out: {sentence}", style="yellow")
+    for file in made.beside if made else ():
+        say(f"of the same recipe, judged by itself: {run_by_itself(file, asked)}")
     plan = make_plan([scenario], asked.seed)
     check_names(plan)
     check_arms(plan, {})
     choose_gpus(plan.scenarios, partial(console.print, highlight=False, markup=False))
     with RunProgress(console, sum(len(block.order) for block in plan.blocks)) as progress:
         runners = partial(open_runners, plan, asked.results) if open_runners else partial(opened, plan, builds, asked.results, progress.say)
-        conduct(plan, asked.results, runners, progress, alone=start.alone, settle=start.settle, budget=budget)
-    record_verdicts.show(asked.results, console, report, only={scenario.name})
+        done = conduct(plan, asked.results, runners, progress, alone=start.alone, settle=start.settle, budget=budget)
+    done.with_trials(budget)
+    _show(asked.results, console, report, scenario.name, verbose=verbose)
     found = answered(scenario, asked, claims)
     if as_json:
         print(json.dumps({"schema": 1, **asdict(found)}, indent=1))
     else:
-        console.print(found.sentence, style="bold", highlight=False, markup=False, soft_wrap=True)
+        say(found.sentence, style="bold")
     return found.exit_code
 
 
-def scenario_of(asked: Asked) -> tuple[Scenario, Sequence[str]]:
-    """The scenario of the two builds, and what of its source it does not have. Raises `BadInput` for no workload, or two."""
+def _show(results: Path, console: Console, report: Path | None, name: str, *, verbose: bool) -> None:
+    """Writes the page, and prints the table of every metric where it is wanted; of the records that can't be read always."""
+    if verbose:
+        record_verdicts.show(results, console, report, only={name})
+        return
+    for warning in store.read(results).warnings:
+        console.print(f"warning: {warning}", style="yellow", highlight=False, markup=False, soft_wrap=True)
+    if report is not None:
+        record_verdicts.write_html(record_verdicts.page_of(results, {name})[0], report)
+
+
+def run_by_itself(file: Path, asked: Asked) -> str:
+    """The command that runs another scenario of the same recipe on the two builds."""
+    builds = ["--baseline", asked.baseline, "--candidate", asked.candidate, "--results", str(asked.results)]
+    return shlex.join(["perfproof", "run", str(file), *builds])
+
+
+def scenario_of(asked: Asked) -> tuple[Scenario, workloads.Made | None]:
+    """The scenario of the two builds, and what it was made of, None for one of the user's. Raises `BadInput` for no workload, or two."""
     if bool(asked.words) is (asked.workload is not None):
         raise BadInput(
             "confirm: name one workload: a scenario, a recipe of vLLM's dashboard, or a command behind two dashes (-- vllm bench serve ...)"
@@ -112,7 +136,7 @@ def scenario_of(asked: Asked) -> tuple[Scenario, Sequence[str]]:
     word = asked.candidate
     after = named_build(asked.baseline + word.removeprefix(BASE) if word.startswith(f"{BASE}+") else word, Path.cwd())
     blocks = asked.blocks if asked.blocks is not None else read.blocks
-    return against(read, before, after, blocks=blocks), made.left_out if made else ()
+    return against(read, before, after, blocks=blocks), made
 
 
 def _made(asked: Asked) -> workloads.Made | None:

@@ -1,6 +1,6 @@
 """A workload as people have it: our scenario, a recipe of vLLM's performance dashboard, or a command line of `vllm bench serve`.
 
-A recipe and a command line become a scenario of a server, in a file that stays. What can't be carried over is told, never dropped in
+A recipe and a command line become a scenario of a server, in a file that stays. What can't be carried over is named, never dropped in
 silence.
 """
 
@@ -15,11 +15,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from perfproof.importers.perf_eval_recipe import Load, Recipe
+from perfproof.importers.perf_eval_recipe import Load, Recipe, Task
 from perfproof.model.base.errors import BadInput
 from perfproof.model.base.yaml_io import write_mapping
+from perfproof.model.kinds.accuracy.accuracy_document import ACCURACY as ANSWERS
 from perfproof.model.kinds.serve import SERVE as SERVER
-from perfproof.model.scenarios.scenario import LEAST_BLOCKS
+from perfproof.model.scenarios.metrics import ACCURACY
+from perfproof.model.scenarios.scenario import DEFAULT_MARGIN, LEAST_BLOCKS
 
 BENCH = ("vllm", "bench", "serve")
 SERVE = ("vllm", "serve")
@@ -36,10 +38,11 @@ REQUESTS = 1000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Made:
-    """A scenario's file, and what of the source it does not have, a sentence each."""
+    """A scenario's file, and what of the source it does not have, a sentence each. `beside` are the files of further scenarios of it."""
 
     file: Path
     left_out: tuple[str, ...]
+    beside: tuple[Path, ...] = ()
 
 
 def of_recipe(recipe: Recipe, chosen: str | None, folder: Path, margin: float) -> Made:
@@ -60,9 +63,35 @@ def of_recipe(recipe: Recipe, chosen: str | None, folder: Path, margin: float) -
         None,
         margin,
     )
-    for arm in document["arms"].values():
-        arm |= {"environment": environment} if environment else {}
-    return Made(file=_written(document, f"{recipe.name}_{load.name}", folder), left_out=recipe.left_out)
+    tasks = {task.name: _of_task(recipe, task) for task in recipe.tasks}
+    for each in (document, *tasks.values()):
+        for arm in each["arms"].values():
+            arm |= {"environment": environment} if environment else {}
+    return Made(
+        file=_written(document, f"{recipe.name}_{load.name}", folder),
+        left_out=recipe.left_out,
+        beside=tuple(_written(each, f"{recipe.name}_{name}", folder) for name, each in tasks.items()),
+    )
+
+
+def _of_task(recipe: Recipe, task: Task) -> dict[str, Any]:
+    """The scenario of a task of lm_eval, asked through the recipe's server as the dashboard asks it."""
+    return {
+        "schema": 1,
+        "question": f"Are the answers of {recipe.name} to {task.name} as good?",
+        "workload": {
+            "kind": ANSWERS.name,
+            "model": recipe.model,
+            "through": "server",
+            "tasks": {task.name: {}},
+            **({} if task.fewshot is None else {"fewshot": task.fewshot}),
+            **({} if task.concurrency is None else {"concurrency": task.concurrency}),
+            **({} if task.tokens is None else {"generation": {"max_gen_toks": task.tokens}}),
+            "server_arguments": list(recipe.server_arguments),
+        },
+        "arms": {"base": {"baseline": True}, "candidate": {}},
+        "metrics": {ACCURACY: {"primary": True, "margin": DEFAULT_MARGIN}},
+    }
 
 
 def of_words(words: Sequence[str], folder: Path, margin: float) -> Made:

@@ -28,7 +28,7 @@ class Exported:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Format:
-    """`files` raises `BadInput` where none of the trials can be told in this format."""
+    """`files` raises `BadInput` where this format can hold none of the trials."""
 
     name: str
     files: Callable[[Exported], Files]

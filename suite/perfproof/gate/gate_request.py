@@ -11,6 +11,7 @@ from pathlib import Path
 from perfproof.changes.change_builds import Change, build_word
 from perfproof.gate.gate_outputs import Outputs
 from perfproof.model.scenarios.scenario import OverlayBuild, Profile
+from perfproof.model.scenarios.scenario_paths import typed
 from perfproof.model.verdicts.policy import Policy
 from perfproof.report.extract.facts import AGAIN
 from perfproof.run.checks import vllm_tests
@@ -67,7 +68,7 @@ class GateRequest:
         words += ["--policy", Path(self.policy).name] if self.policy else []
         words += ["--all"] if self.all else []
         words += ["--tests", *(vllm_tests.shown(path) for path in self.tests)] if self.tests else []
-        words += ["--scenarios", *(f"scenarios/{path.name}" for path in self.scenarios)] if self.scenarios is not None else []
+        words += ["--scenarios", *(typed(path.stem) for path in self.scenarios)] if self.scenarios is not None else []
         words += ["--no-count"] if self.no_count else []
         words += ["--count-features", ",".join(self.count_features)] if self.count_features else []
         words += ["--profile", self.profile] if self.profile else []

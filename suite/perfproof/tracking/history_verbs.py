@@ -59,7 +59,7 @@ def add(results: Sequence[Path], folder: Path, console: Console | None = None) -
 
 
 def _add_foreign(file: Path, folder: Path, console: Console) -> None:
-    """Points from another tool's history, of the metrics that the registry knows; the rest is told."""
+    """Points from another tool's history, of the metrics that the registry knows; the rest is named."""
     entries, notes = foreign_histories.entries(file)
     new = histories.append(folder, entries)
     made = sum(isinstance(entry, Point) for entry in entries)

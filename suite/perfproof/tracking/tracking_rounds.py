@@ -14,7 +14,9 @@ import math
 import os
 import random
 import re
+import threading
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import date
 from functools import partial
@@ -37,6 +39,7 @@ from perfproof.model.records.record import Record
 from perfproof.model.scenarios.metrics import is_timed
 from perfproof.model.scenarios.plan import Plan
 from perfproof.model.scenarios.scenario import ReleaseBuild, Scenario
+from perfproof.run.host.environment import usable_cores
 from perfproof.run.host.preflight import Start
 from perfproof.run.kinds.micro.micro_result import NOT_HERE
 from perfproof.run.processes.scratch_folders import RUNNING, sweep
@@ -128,7 +131,10 @@ def track(
 
 
 def _tracked(scenarios: Sequence[Scenario], build: NamedBuild, wanted: Wanted) -> Tracked:
-    return Tracked(build=build, scenarios=tuple(alone(one, build) for one in scenarios), folder=_folder(wanted) / build.slug, lost=[])
+    made = [alone(one, build) for one in scenarios]
+    if wanted.count_only:
+        made = [dataclasses.replace(one, workload=one.workload.for_counts()) for one in made]
+    return Tracked(build=build, scenarios=tuple(made), folder=_folder(wanted) / build.slug, lost=[])
 
 
 def _folder(wanted: Wanted) -> Path:
@@ -193,7 +199,9 @@ def builds_since(day: date, releases: Releases, here: Path) -> list[NamedBuild]:
 def _measure(rows: Sequence[Tracked], wanted: Wanted, say: Say, runners: OpenRunners) -> None:
     """Runs every round of every build, then invalid trials again, at most `AGAIN` times."""
     rounds = 1 if wanted.count_only else wanted.rounds
-    for number in range(1, rounds + 1):
+    if wanted.count_only:
+        _count_together(rows, wanted, say, runners)
+    for number in () if wanted.count_only else range(1, rounds + 1):
         order = random.Random(f"{wanted.seed}/round/{number}").sample(list(rows), len(rows))
         for place, row in enumerate(order, 1):
             _round(row, number, wanted, say, runners, f"round {number} of {rounds}, build {place} of {len(rows)}")
@@ -204,12 +212,37 @@ def _measure(rows: Sequence[Tracked], wanted: Wanted, say: Say, runners: OpenRun
                     _round(row, number, wanted, say, runners, f"round {number}, measured again ({again} of {AGAIN})", again=True)
 
 
-def _round(row: Tracked, number: int, wanted: Wanted, say: Say, runners: OpenRunners, words: str, *, again: bool = False) -> None:
-    """Runs one round of one build: a trial of each scenario that has none yet. A build that can't be made is reported and left out."""
+def _count_together(rows: Sequence[Tracked], wanted: Wanted, say: Say, runners: OpenRunners) -> None:
+    """Counts the builds, as many at a time as there are cores: none of them minds the others. After an interruption each ends its trial."""
+    ended = threading.Event()
+    with ThreadPoolExecutor(max_workers=max(1, min(len(rows), usable_cores()))) as pool:
+        try:
+            for counting in [
+                pool.submit(_round, row, 1, wanted, say, runners, f"build {place} of {len(rows)}", ended=ended)
+                for place, row in enumerate(rows, 1)
+            ]:
+                counting.result()
+        finally:
+            ended.set()
+
+
+def _round(
+    row: Tracked,
+    number: int,
+    wanted: Wanted,
+    say: Say,
+    runners: OpenRunners,
+    words: str,
+    *,
+    again: bool = False,
+    ended: threading.Event | None = None,
+) -> None:
+    """Runs one round of one build: a trial of each scenario that has none yet, until it is `ended` from outside. A build that can't be made
+    is reported and left out."""
     there = {record.scenario for record in latest(row.records()) if record.block == number and not (again and record.status == "invalid")}
     asked_of = [scenario for scenario in row.scenarios if number == 1 or not _exact(scenario)]
     missing = [scenario for scenario in asked_of if scenario.name not in there]
-    if not missing or row.lost:
+    if not missing or row.lost or (ended is not None and ended.is_set()):
         return
     say(f"{words}: {row.build.word}")
     sweep(row.folder / RUNNING)
@@ -217,7 +250,9 @@ def _round(row: Tracked, number: int, wanted: Wanted, say: Say, runners: OpenRun
         for record in trials(missing, number, wanted.seed, row.folder, runners):
             kept = _counted(record) if wanted.count_only else ruled(record)
             store.append(row.folder, kept)
-            say(f"  {_trial_line(kept)}")
+            say(f"  {f'{row.build.word}, ' if wanted.count_only else ''}{_trial_line(kept)}")
+            if ended is not None and ended.is_set():
+                return
     except BadInput as error:
         row.lost.append(f"{row.build.word}: {'; '.join(error.faults)}")
     except CannotRun as error:
@@ -280,7 +315,9 @@ def _offers(rows: Sequence[Tracked]) -> Iterator[str]:
         found = list[tuple[float, str]]()
         for before, after in pairwise(rows):
             was, now = (_witnesses(row, row.scenarios[place]) for row in (before, after))
-            for name in [name for name in was if name in now and name.partition("@")[0] in names and was[name] != now[name]]:
+            for name in [name for name in was if name in now and name.partition("@")[0] in names]:
+                if abs(now[name] - was[name]) <= scenario.count_margin(name) * abs(was[name]):
+                    continue
                 offer = blame_offer(scenario.name, before.build.word, after.build.word, name)
                 words = f"{scenario.name}, {name}: {was[name]:,g} in {before.build.word}, {now[name]:,g} in {after.build.word}; {offer}"
                 found.append((abs(math.log((now[name] or 0.1) / (was[name] or 0.1))), words))

@@ -33,7 +33,7 @@ MARGINS = (0.01, 0.02)
 PRIMARIES = 3
 STEP = 0.02
 MINUTES = {"benchmark": 0.5, "server": 4.0}
-"""Minutes of a block: a microbenchmark's, and of two servers that start anew. Half of the scenarios are either."""
+"""Minutes of a block: a microbenchmark's, and of two servers that start fresh. Half of the scenarios are either."""
 RECORD_BYTES = {"benchmark": 7_000, "server": 15_000}
 """Bytes of a record, rounded up from those of `results/validation/micro.jsonl` and `results/gpu/h200_32_cores_second`."""
 POINT_BYTES, PAGE_MEGABYTES = 640, 1.9
@@ -42,7 +42,7 @@ POINT_BYTES, PAGE_MEGABYTES = 640, 1.9
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """How reds of a night become alarms: `shared` lanes share the error of a look; `again` measures a red anew, on another host, before it
+    """How reds of a night become alarms: `shared` lanes share the error of a look; `again` measures a red again, on another host, before it
     is one."""
 
     name: str
@@ -58,7 +58,7 @@ class Rule:
 
 RULES = (
     Rule(name="each lane by itself", shared=1, again=False),
-    Rule(name="each lane by itself, a red measured anew at once (`perfproof confirm`)", shared=1, again=True),
+    Rule(name="each lane by itself, a red measured again at once (`perfproof confirm`)", shared=1, again=True),
     Rule(name="all lanes share the error", shared=LANES, again=False),
 )
 
@@ -150,7 +150,7 @@ lane compares tonight's build with the last release by its plan ({", ".join(str(
 
 {table(["rule", *(f"margin {100 * margin:g} %" for margin in MARGINS)], alarms)}
 
-A lane's own error (1 % for all its primary metrics) is spent {LANES} times a night. A red that is measured anew before anybody is told,
+A lane's own error (1 % for all its primary metrics) is spent {LANES} times a night. A red that is measured again before anybody is told,
 on another host of its kind and with the whole plan, is an alarm only where both are red. Sharing the error among all
 lanes needs no second run, and takes longer to see what is there.
 
@@ -168,7 +168,7 @@ margin; all three metrics have it here. Whoever wants steps of 2 % found in nois
 
 {table(["", *(f"margin {100 * margin:g} %" for margin in MARGINS)], list(zip(COSTS, *costs, strict=True)))}
 
-A block of a microbenchmark takes {MINUTES["benchmark"]:g} minutes, one of two servers that start anew {MINUTES["server"]:g}; half of the
+A block of a microbenchmark takes {MINUTES["benchmark"]:g} minutes, one of two servers that start fresh {MINUTES["server"]:g}; half of the
 scenarios are either. Records have {RECORD_BYTES["benchmark"] / 1000:g} and {RECORD_BYTES["server"] / 1000:g} kB. Points of histories, what
 `perfproof steps` and the page of
 histories read, take {points:.0f} MB a year ({POINT_BYTES} bytes each, {PRIMARIES} a lane and night), whatever the margin.

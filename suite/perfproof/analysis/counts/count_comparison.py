@@ -12,7 +12,19 @@ from dataclasses import dataclass
 from typing import Literal
 
 from perfproof.model.base.name_lists import few
-from perfproof.model.records.counts import DEVICE, METRICS, Cell, Count, FunctionWork, Metric, PhaseWork, function_of, numbers_of, outermost
+from perfproof.model.records.counts import (
+    DEVICE,
+    METRICS,
+    Cell,
+    Count,
+    FunctionWork,
+    Metric,
+    PhaseWork,
+    function_of,
+    numbers_of,
+    of_requests,
+    outermost,
+)
 
 CountVerdict = Literal["identical", "equivalent", "regressed", "less", "untestable"]
 WORDS: Mapping[CountVerdict, str] = {
@@ -95,7 +107,7 @@ def compare(
         why = other_work(cell, other)
         for phase in cell.phases:
             if phase not in other.phases:
-                warnings.append(f"{cell.feature}, {cell.requests} requests: the candidate has no phase {phase}")
+                warnings.append(f"{cell.feature}{of_requests(cell.requests)}: the candidate has no phase {phase}")
                 continue
             found = {*(unsteady or {}).get((*cell.key, phase), ()), *cell.phases[phase].odd, *other.phases[phase].odd}
             warnings += _odd_notes(cell, phase, [cell.phases[phase], other.phases[phase]], found)
@@ -253,7 +265,7 @@ def _absent(base: Count, candidate: Count) -> Iterator[str]:
             both = any((each.feature, each.requests, each.kind) == (one.feature, one.requests, one.kind) for each in there.left_out)
             if both and here is candidate:
                 continue
-            sizes = "" if one.requests is None else f", {one.requests} requests"
+            sizes = of_requests(one.requests or 0)
             where = "on both sides" if both else f"on the {side}"
             yield f"{one.feature}{sizes}: {'skipped' if one.kind == 'unknown' else 'failed'} {where}: {one.why}"
 
@@ -262,6 +274,6 @@ def _odd_notes(cell: Cell, phase: str, sides: Sequence[PhaseWork], names: Collec
     """What is left out of this phase; threads that were not counted."""
     here = sorted(name for name in names if any(name in numbers_of(side, metric) for side in sides for metric in METRICS))
     if here:
-        yield f"{cell.feature}, {cell.requests} requests, {phase}: left out, not the same each time: {few(here, 6)}"
+        yield f"{cell.feature}{of_requests(cell.requests)}, {phase}: left out, not the same each time: {few(here, 6)}"
     for missed in sorted({name for side in sides for name in side.missed}):
         yield f"threads that were not counted: {missed}"

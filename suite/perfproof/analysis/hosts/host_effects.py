@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import special
+import scipy
 
 from perfproof.analysis.stats import intervals, number_format
 from perfproof.analysis.stats.comparison import to_effect
@@ -152,6 +152,6 @@ def _interaction(hosts: Sequence[Floats]) -> tuple[float | None, float]:
     within = sum(float(((x - x.mean()) ** 2).sum()) for x in hosts) / (total - groups)
     between = float((sizes * (means - middle) ** 2).sum()) / (groups - 1)
     exact = 0.0 if between > 0 else 1.0
-    p = float(special.fdtrc(groups - 1, total - groups, between / within)) if within > 0 else exact
+    p = float(scipy.special.fdtrc(groups - 1, total - groups, between / within)) if within > 0 else exact
     size = (total - float((sizes**2).sum()) / total) / (groups - 1)
     return p, math.sqrt(max(0.0, (between - within) / size))

@@ -241,7 +241,7 @@ def _geometric_mean(values: Sequence[float]) -> float | None:
 
 
 def _placed(one: Compared, found: Order, names: tuple[str, str]) -> list[tuple[int, unpaired.Seen]]:
-    """The values with their places in time; where these are not known all have one place, so that no drift is told."""
+    """The values with their places in time; where these are not known all have one place, so that no drift is named."""
     values = {BASELINE: (names[0], one.before), CANDIDATE: (names[1], one.after)}
     places = found.places or [(side, place) for side, (_, own) in values.items() for place in range(len(own))]
     return [

@@ -11,7 +11,7 @@ from perfproof.analysis.trials import trial_groups, work_equivalence
 from perfproof.analysis.trials.invalidation import spoils_times_alone
 from perfproof.analysis.trials.mean_median_check import twin
 from perfproof.model.records.record import Record
-from perfproof.model.scenarios.metrics import METRICS, is_count, is_timed, metric
+from perfproof.model.scenarios.metrics import METRICS, NORMALIZED, base_name, is_count, is_timed, metric
 from perfproof.model.scenarios.scenario import Arm, Scenario
 
 
@@ -65,7 +65,12 @@ def paired(scenario: Scenario, candidate: Arm, records: Sequence[Record]) -> dic
     )
     arms = scenario.baseline.name, candidate.name
     timed = {**parted, **unequal}
-    return {name: _sample(name, *arms, trials, timed if is_timed(name) else miscounted) for name in names}
+    normalized = {**_pythons(trials), **timed}
+
+    def without(name: str) -> Mapping[int, str]:
+        return normalized if base_name(name) == NORMALIZED else timed if is_timed(name) else miscounted
+
+    return {name: _sample(name, *arms, trials, without(name)) for name in names}
 
 
 def spoilt(scenario: Scenario, candidate: Arm, records: Sequence[Record]) -> dict[str, PairedSample]:
@@ -115,6 +120,19 @@ def unequal_blocks(trials: Sequence[Record], counted: Callable[[Record], bool] =
             done[trial.block][trial.arm] = trial.work
     differences = {block: work_equivalence.unequal(arms) for block, arms in done.items() if len(arms) > 1}
     return {block: reason for block, reason in differences.items() if reason}
+
+
+def _pythons(trials: Sequence[Record]) -> Mapping[int, str]:
+    """Blocks whose arms ran on different Pythons, in words: each runs the fixed loop of a normalized time at a speed of its own."""
+    ran: dict[int, set[str]] = defaultdict(set)
+    for trial in trials:
+        if trial.attestation is not None:
+            ran[trial.block].add(trial.attestation.python)
+    return {
+        block: f"Python {' and '.join(sorted(found))} run the fixed loop, by whose time a round is divided, at different speeds"
+        for block, found in ran.items()
+        if len(found) > 1
+    }
 
 
 def whole_blocks(trials: Sequence[Record], scenario: Scenario, *, exact: bool = False) -> int:

@@ -61,6 +61,8 @@ def build_of(attestation: Attestation | None, environment: Mapping[str, Any]) ->
     facts: dict[str, Any] = {f"package {name}": version for name, version in (environment.get("packages") or {}).items()}
     facts |= {"lock": environment.get("lock"), "commit": environment.get("commit")}
     facts |= {"overlay": overlay.get("sources") if isinstance(overlay, Mapping) else None}
+    image = environment.get("image")
+    facts |= {"image": image.get("digest") if isinstance(image, Mapping) else None}
     if attestation is not None:
         facts |= {"vLLM": attestation.vllm_version, "vLLM's files": attestation.sources, "PyTorch": attestation.torch_version}
         facts |= {"Python": attestation.python, "compiled operators": attestation.compiled_operators, "model runner": attestation.runner}

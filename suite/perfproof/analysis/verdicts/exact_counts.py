@@ -29,7 +29,7 @@ BY_NAME: frozenset[Metric] = frozenset(["c_calls", "torch_operators", "torch_byt
 MOST_LEFT = 0.5
 """The share of a number that may be left out, at most, for anything to be said of the rest."""
 LARGE = 0.01
-"""The share of a number from which it is told how much of it was left out."""
+"""The share of a number from which the reason says how much of it was left out."""
 Pairs = Sequence[tuple[PhaseWork, PhaseWork]]
 
 

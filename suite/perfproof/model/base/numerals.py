@@ -64,6 +64,8 @@ def doubtful(texts: Sequence[str]) -> str:
     """The first of some compared numbers, without a known convention, whose comma probably separates decimals, because then the numbers are
     closer to each other. "" without one."""
     commas = [text for text in texts if "," in text]
+    if not all(_COMMA.fullmatch(_joined(text)) for text in commas):
+        return ""  # 1,204,551: its commas separate thousands
     spreads = [_spread([value(text, by) for text in texts]) for by in ("point", "comma")]
     return commas[0] if commas and spreads[1] < spreads[0] - ROUNDING else ""
 

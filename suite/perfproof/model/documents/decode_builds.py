@@ -14,13 +14,14 @@ from pathlib import Path, PurePath
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
-from perfproof.model.documents.scenario_documents import BuildDoc, OverlayDoc, PythonDoc, ReleaseDoc, WheelDoc
+from perfproof.model.documents.scenario_documents import BuildDoc, ImageDoc, OverlayDoc, PythonDoc, ReleaseDoc, WheelDoc
 from perfproof.model.scenarios.build import (
     SHOWN_PARTS,
     Build,
     DefiningFile,
     EditableBuild,
     GitSource,
+    ImageBuild,
     OverlayBuild,
     PythonBuild,
     ReleaseBuild,
@@ -73,6 +74,8 @@ def _build(name: str, doc: BuildDoc, base: Build | None, folder: Path | None, fa
         return ReleaseBuild(name=name, distribution=distribution, version=version, requirements=needs, constraints=constraints, wheel=wheel)
     if isinstance(doc, PythonDoc):
         return PythonBuild(name=name, path=doc.path)
+    if isinstance(doc, ImageDoc):
+        return ImageBuild(name=name, image=doc.image, runtime=doc.runtime, python=doc.python, digest=doc.digest)
     if isinstance(doc, OverlayDoc) and base is not None:
         diff = defining_file(f"builds.{name}.diff", doc.diff, doc.sha256, folder, faults)
         git = None
@@ -146,6 +149,8 @@ def _kept(build: Build) -> dict[str, Any]:
             known = {"sha256": build.wheel.sha256} if build.wheel.sha256 else {}
             return {"wheel": wheel_name(build.wheel.path) if known else _public(build.wheel.path), **known, **named}
         return {"version": build.version, **named}
+    if isinstance(build, ImageBuild) and build.digest:
+        return {"digest": build.digest}
     if isinstance(build, OverlayBuild) and build.diff is not None:
         return {"diff": build.diff.name, "sha256": build.diff.sha256}
     if isinstance(build, OverlayBuild) and build.git is not None:

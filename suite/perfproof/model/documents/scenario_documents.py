@@ -81,6 +81,14 @@ class PythonDoc(_Doc):
     path: Annotated[str, StringConstraints(min_length=1)]
 
 
+class ImageDoc(_Doc):
+    kind: Literal["image"]
+    image: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._/:@-]*$", max_length=4096)]
+    runtime: Literal["docker", "podman"] | None = None
+    python: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9/][A-Za-z0-9._/-]*$")] = "python3"
+    digest: Sha256 | None = None
+
+
 class GitDoc(_Doc):
     repo: Path
     ref: Revision
@@ -108,7 +116,7 @@ class EditableDoc(_Doc):
     command: Annotated[list[str], Field(min_length=1)] | None = None
 
 
-BuildDoc = ReleaseDoc | WheelDoc | PythonDoc | OverlayDoc | EditableDoc
+BuildDoc = ReleaseDoc | WheelDoc | PythonDoc | ImageDoc | OverlayDoc | EditableDoc
 
 
 class ArmDoc(_Doc, Growing):

@@ -5,6 +5,8 @@ They are in one YAML file, `upstream.yaml` in the history folder, which anybody 
     schema: 1
     changes:
       - {scenario: thinking_scan, version: 0.26.0, pull: 45984, words: the watermark of the scan was lost}
+
+A change that several scenarios see names them in a list.
 """
 
 from __future__ import annotations
@@ -48,13 +50,14 @@ def load_upstream(folder: Path) -> tuple[UpstreamChange, ...]:
         raise BadInput(*faults)
     return tuple(
         UpstreamChange(
-            scenario=change["scenario"],
+            scenario=scenario,
             version=str(change["version"]),
             pull=change.get("pull"),
             words=change["words"],
             metrics=tuple(change.get("metrics", ())),
         )
         for change in changes
+        for scenario in ([change["scenario"]] if isinstance(change["scenario"], str) else change["scenario"])
     )
 
 
@@ -64,9 +67,12 @@ def _faults(change: Any) -> Iterator[str]:
         return
     for key in sorted(change.keys() - _KEYS):
         yield f"unknown key {key!r}"
-    for key in ("scenario", "words"):
-        if not isinstance(change.get(key), str):
-            yield f"{key}: expected a text, got {shown(change.get(key))}"
+    scenarios = change.get("scenario")
+    several = scenarios if isinstance(scenarios, list) and scenarios else [scenarios]
+    if not all(isinstance(one, str) for one in several):
+        yield f"scenario: expected a name, or a list of names, got {shown(scenarios)}"
+    if not isinstance(change.get("words"), str):
+        yield f"words: expected a text, got {shown(change.get('words'))}"
     if _version(str(change.get("version"))) is None:
         yield f"version: expected one such as 0.26.0, got {shown(change.get('version'))}"
     if not (change.get("pull") is None or type(change["pull"]) is int):

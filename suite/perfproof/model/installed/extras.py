@@ -14,7 +14,7 @@ EXTRAS = {
     "report": ("jinja2", "markupsafe", "matplotlib"),
     "history": ("pandas",),
     "parquet": ("pyarrow",),
-    "validate": ("statsmodels",),
+    "validate": ("ruptures",),
 }
 """The modules that perfproof imports of each extra of pyproject.toml."""
 

@@ -13,12 +13,12 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_validator
 
-from perfproof.child.engine.features import FEATURES, NAMES
+from perfproof.child.engine.features import FEATURES, NAMES, START
 from perfproof.model.base.name_lists import few
 from perfproof.model.base.untrusted import line
 from perfproof.model.base.yaml_io import shown
 from perfproof.model.scenarios.metrics import METRICS, base_name
-from perfproof.model.workloads.document_parts import WorkloadDoc
+from perfproof.model.workloads.document_parts import Growing, WorkloadDoc
 from perfproof.model.workloads.kind import Kind
 from perfproof.model.workloads.workload import Profile, Workload
 
@@ -34,16 +34,18 @@ NAMED = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EngineWorkload(Workload):
-    """Features of the matrix by name, and how many requests each has at a time: `requests` where that is said, else each feature's own."""
+    """Features of the matrix by name, and how many requests each has at a time: `requests` where that is said, else each feature's own; the
+    engine's start has none. `timed` says whether uncounted steps are timed besides."""
 
     features: tuple[str, ...]
     requests: tuple[int, ...]
+    timed: bool = True
     kind: Literal["engine"] = "engine"
 
     @property
     def cells(self) -> Mapping[str, tuple[int, ...]]:
         """Each feature with its numbers of requests, the cheapest first."""
-        return {one.name: self.requests or one.sizes for one in FEATURES if one.name in self.features}
+        return {one.name: one.sizes if one.starts else self.requests or one.sizes for one in FEATURES if one.name in self.features}
 
     @property
     def observed_as(self) -> tuple[str, ...]:
@@ -54,8 +56,8 @@ class EngineWorkload(Workload):
         """A step of the first feature, of `USUAL` requests where it has so many."""
         name, sizes = next(iter(self.cells.items()))
         feature = next(one for one in FEATURES if one.name == name)
-        phase = "prefill" if feature.pools else f"decode at {feature.positions[-1]:,}" if feature.positions else "decode"
-        return case_of(phase, name, USUAL if USUAL in sizes else sizes[0])
+        usual = "prefill" if feature.pools else f"decode at {feature.positions[-1]:,}" if feature.positions else "decode"
+        return case_of(START if feature.starts else usual, name, USUAL if USUAL in sizes else sizes[0])
 
     def most_blocks(self, looked: int) -> int:
         return PROCESSES
@@ -63,13 +65,21 @@ class EngineWorkload(Workload):
     def counted_once(self, case: str) -> Mapping[str, Any]:
         feature = case_feature(case)
         requests = [size for size in self.cells.get(feature, ()) if case.endswith(f", {size} requests")]
-        return {"features": [feature], "requests": requests} if requests else {}
+        return {"features": [feature], "requests": requests, "timed": False} if requests else {}
+
+    @property
+    def long(self) -> bool:
+        """Whether a feature of it has long outputs, which are run to their end."""
+        return any(one.positions for one in FEATURES if one.name in self.features)
 
 
-class EngineDoc(WorkloadDoc):
+class EngineDoc(WorkloadDoc, Growing):
+    LATER = frozenset({"timed"})
+
     kind: Literal["engine"]
     features: Annotated[list[str], Field(min_length=1)]
     requests: list[Annotated[int, Field(ge=1, le=256)]] = Field(default_factory=list)
+    timed: bool = True
 
     @field_validator("features")
     @classmethod
@@ -80,7 +90,7 @@ class EngineDoc(WorkloadDoc):
         return features
 
     def noun(self, profile: Profile, folder: Path | None, faults: list[str]) -> EngineWorkload:
-        return EngineWorkload(features=tuple(self.features), requests=tuple(self.requests))
+        return EngineWorkload(features=tuple(self.features), requests=tuple(self.requests), timed=self.timed)
 
     def unsatisfiable(self, metrics: Sequence[str], blocks: int | None) -> Iterator[str]:
         """Features that stand there twice, cases that no feature has, and blocks: a count has no looks."""

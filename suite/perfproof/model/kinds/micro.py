@@ -33,7 +33,7 @@ NAME_OR_PATH = (
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MicroWorkload(Workload):
     """A microbenchmark; every entry of `cases` overrides some of its parameters. `count_at` says how large parameters are at most in a
-    round whose work is counted.
+    round whose work is counted; `counted_alone` that no other round matters.
 
     `bench` is a name of `suite/perfproof/bench`, or of a file in the folder `files`.
     """
@@ -44,6 +44,7 @@ class MicroWorkload(Workload):
     kind: Literal["micro"] = "micro"
     count_at: Mapping[str, int] = field(default_factory=dict)
     files: FileFolder | None = None
+    counted_alone: bool = False
 
     @property
     def benchmark(self) -> str:
@@ -64,10 +65,8 @@ class MicroWorkload(Workload):
         return len(self.cases)
 
     def for_counts(self) -> MicroWorkload:
-        """One round of each case; a benchmark of the user's own decides itself how often it runs."""
-        if self.files is not None:
-            return self
-        return dataclasses.replace(self, parameters={**self.parameters, "rounds": 1, "warmup_rounds": 0})
+        """The counted round of each case; a benchmark of the user's own decides itself what it runs."""
+        return self if self.files is not None else dataclasses.replace(self, counted_alone=True)
 
     def counted_once(self, case: str) -> Mapping[str, Any]:
         return {"parameters": {**self.parameters, "rounds": 1}} if self.files is None else {}

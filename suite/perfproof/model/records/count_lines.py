@@ -1,6 +1,6 @@
 """The lines that a counting process leaves, one JSON object each, become a Count. A line that was cut off at the end is not there.
 
-Every other fault is told by file, line and field: what is not what it should be is never counted as nothing.
+Every other fault names file, line and field: what is not what it should be is never counted as nothing.
 """
 
 from __future__ import annotations

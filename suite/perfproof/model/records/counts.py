@@ -1,6 +1,6 @@
 """What was counted: a Count of one build holds Cells, a feature with so many requests; a Cell holds the work of each of its phases.
 
-Counts are exact: a number is the same in every step of its kind and in every process, or it is told as odd and left out of verdicts.
+Counts are exact: a number is the same in every step of its kind and in every process, or it is named as odd and left out of verdicts.
 """
 
 from __future__ import annotations
@@ -63,6 +63,11 @@ Imported = Mapping[str, Sequence[int] | None]
 
 
 _INSIDE = re.compile(r"(?:\.<locals>\.<(?:listcomp|dictcomp|setcomp|genexpr)>)+$")
+
+
+def of_requests(requests: int) -> str:
+    """How many requests a feature had, behind its name: `, 32 requests`; "" for the engine's start, which has none."""
+    return f", {requests} requests" if requests else ""
 
 
 def outermost(name: str) -> str:

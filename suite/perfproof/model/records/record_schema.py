@@ -1,6 +1,6 @@
 """The shapes of what a record holds, below its first level: whoever reads a record relies on them.
 
-Records come from other machines, older versions and other hands. One whose inside is of another shape is told by its line and
+Records come from other machines, older versions and other hands. One whose inside is of another shape is named by its line and
 skipped, like one that was cut off, instead of ending the command somewhere in the middle.
 """
 
@@ -82,7 +82,10 @@ _KNOWN: tuple[tuple[tuple[str, ...], str, Check], ...] = (
         (("environment", key), "a text or nothing", _PERHAPS["a text"])
         for key in ("host", "processor", "build", "lock", "commit", "device")
     ),
-    *((("environment", key), "a mapping or nothing", _PERHAPS["a mapping"]) for key in ("before", "after", "overlay", "while_measuring")),
+    *(
+        (("environment", key), "a mapping or nothing", _PERHAPS["a mapping"])
+        for key in ("before", "after", "overlay", "image", "while_measuring")
+    ),
     (("definition", "builds"), "a mapping of builds", _mapping(_build)),
     *((("attestation", key), "a mapping of texts", _mapping(_text)) for key in ("plugins", "variables")),
     (("attestation", "unknown"), "a list of texts", _list(_text)),

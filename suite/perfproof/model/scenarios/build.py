@@ -1,4 +1,4 @@
-"""One vLLM install: a release, an existing interpreter, another build with changed Python files, a source tree.
+"""One vLLM install: a release, an existing interpreter, a container image, another build with changed Python files, a source tree.
 
 `key` identifies a build, whatever its name in a scenario; it depends on the content of the files that define it, not on their folder.
 `label` is for people and records, so it never has a home folder.
@@ -98,6 +98,32 @@ class PythonBuild:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ImageBuild:
+    """A container image with vLLM, whose `python` every process of an arm runs in a container of its own.
+
+    `digest` identifies it: 64 hex digits of the SHA-256 of the image's configuration, which has the hashes of all its layers. It is None
+    until a runtime has told it (`perfproof.builds.images.image_digests.pinned`), because a tag may move. `runtime` is "docker" or
+    "podman"; None means the one that has the image.
+    """
+
+    name: str
+    image: str
+    runtime: str | None
+    python: str
+    digest: str | None
+
+    @property
+    def label(self) -> str:
+        if self.image == self.digest:
+            return f"image {self.digest[:12]}"
+        return f"image {self.image}" + (f" ({self.digest[:8]})" if self.digest else "")
+
+    @property
+    def key(self) -> str:
+        return " ".join(filter(None, [f"image {self.digest or self.image}", self.runtime, self.python]))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class OverlayBuild:
     """Another build with some of vLLM's Python files changed: by a unified diff, or by a difference from git. One of the two is not
     None."""
@@ -175,7 +201,7 @@ def release_called(version: str) -> str:
     return str(parsed).replace(".".join(map(str, parsed.release)), ".".join(map(str, numbers)), 1)
 
 
-Build = ReleaseBuild | PythonBuild | OverlayBuild | EditableBuild
+Build = ReleaseBuild | PythonBuild | ImageBuild | OverlayBuild | EditableBuild
 
 
 def shown_path(path: str) -> str:
@@ -184,7 +210,7 @@ def shown_path(path: str) -> str:
     return path if len(parts) <= SHOWN_PARTS else str(PurePath("…", *parts[-SHOWN_PARTS:]))
 
 
-def foundation(build: Build) -> ReleaseBuild | PythonBuild | EditableBuild:
+def foundation(build: Build) -> ReleaseBuild | PythonBuild | ImageBuild | EditableBuild:
     """The build below all overlays of a build."""
     while isinstance(build, OverlayBuild):
         build = build.base

@@ -17,6 +17,7 @@ _SIDES = {
     "stara stare starý stará eski старый старая старое",
     "original": "ursprünglich ursprüngliche originale originel исходный исходная исходно",
     "baseline": "referenz ausgangswert ausgangslage ausgangsversion référence referencia riferimento referência базовый базовая база",
+    "now": "jetzt maintenant ahora adesso agora",
     "after": "nachher danach après después despues dopo depois após efter etter sonra после стало",
     "new": "neu neue neuer neues neuen nouveau nouvelle nuevo nueva nuovo nuova novo nova nieuw nieuwe nya nowy nowa nowe nový nová yeni "
     "новый новая новое",
@@ -179,3 +180,8 @@ def units(text: str) -> str:
     if text.isascii() and "Sek" not in text and "Anfragen" not in text and "/s" not in text:
         return text
     return _UNIT_INSIDE.sub(lambda found: f"{' ' if found[0][:1].isspace() else ''}{_UNIT.get(found[0].strip(), 's')}", text)
+
+
+def sides_inside(text: str) -> list[re.Match[str]]:
+    """Where words for sides stand in a text without blanks: "优化前吞吐"."""
+    return list(_SIDE_INSIDE.finditer(text))

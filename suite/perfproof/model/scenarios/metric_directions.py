@@ -13,6 +13,7 @@ from typing import Literal
 
 from perfproof.model.base.quantities import known, scale
 from perfproof.model.scenarios import foreign_words
+from perfproof.model.scenarios.evaluation_names import EVALUATION
 from perfproof.model.scenarios.metrics import METRICS, Better
 
 Kind = Literal["time", "rate", "memory", "share", "count", "number"]
@@ -22,7 +23,7 @@ _NOUNS: tuple[tuple[Better, Kind, str], ...] = (
         "lower",
         "time",
         "latency|latencies|ttft|tpot|itl|e2el|e2e|ttst|ttfot|ttfp|duration|runtime|time|times|elapsed|wall clock|walltime|jct"
-        "|delay|delays|stall|stalls",
+        "|delay|delays|stall|stalls|tottime|cumtime|owntime|totaltime|selftime",
     ),
     (
         "lower",
@@ -36,28 +37,39 @@ _NOUNS: tuple[tuple[Better, Kind, str], ...] = (
         "higher",
         "share",
         "accuracy|acc|acc norm|exact match|f1|pass rate|success rate|hit rate|acceptance rate|accept rate|mfu|gsm8k|mmlu|humaneval"
-        "|occupancy|hit ratio|bleu|rouge|rouge-l|rouge-1|rouge-2|chrf|comet|mt-bench|recall|precision|mbu|bandwidth utilization"
+        "|correctness|win rate|solve rate|resolve rate|parse rate"
+        "|acceptance|occupancy|hit ratio|bleu|rouge"
+        "|rouge-l|rouge-1|rouge-2|chrf|comet|mt-bench|recall|precision|mbu|bandwidth utilization"
         "|bandwidth util",
     ),
     (
         "lower",
         "share",
-        "cpu utilization|cpu usage|cpu util|invalid|invalid rate|error rate|failure rate|rejection rate|drop rate|word error rate|wer|cer",
+        "cpu utilization|cpu usage|cpu util|invalid|invalid rate|invalid responses|invalid response rate|invalid answers"
+        "|invalid predictions"
+        "|unparsed|unparsed answers|unparsable answers|no answer rate|refusal rate|timeout rate"
+        "|error rate|failure rate|rejection rate|drop rate|word error rate|wer|cer",
     ),
     (
         "lower",
         "count",
         "errors|failures|failed requests|failed|preemptions|recompilations|recompiles|graph breaks|retries|cache misses"
-        "|misses|page faults|context switches|syscalls|system calls|mallocs|crashes|ooms",
+        "|misses|preempted|preempted requests|evicted|evicted blocks|evicted requests|stalled requests|retried requests|oom errors"
+        "|page faults|context switches|syscalls|system calls|mallocs|crashes|ooms",
     ),
     ("lower", "count", "cache-misses|branch-misses|page-faults|context-switches|cpu-migrations|cycles|instructions|evictions|timeouts"),
-    ("lower", "count", "rejected|rejected requests|dropped|dropped requests|aborted requests|invalid outputs|retransmits|gc collections"),
+    (
+        "lower",
+        "count",
+        "failed prompts|failed samples|failed questions|timed out|timed out requests"
+        "|rejected|rejected requests|dropped|dropped requests|aborted requests|invalid outputs|retransmits|gc collections",
+    ),
     ("lower", "count", "bytes copied|blocks copied|tokens copied|copies|allocations|allocs"),
     ("lower", "memory", "alloc"),
-    ("higher", "number", "acceptance length|accept length|accepted tokens|accepted tokens/step"),
+    ("higher", "number", "acceptance length|acceptance len|accept length|accept len|accepted length|accepted tokens|accepted tokens/step"),
     ("higher", "number", "tok/j|tokens/j|tokens/joule|tok/joule|tok/w|tokens/watt|tokens/$"),
     ("lower", "number", "overhead|perplexity|ppl|loss|bits per byte|bits per character|bpb|bpc|nll|negative log likelihood"),
-    ("lower", "memory", "wheel size|binary size|image size|file size|artifact size|wheel|binary|tarball"),
+    ("lower", "memory", "wheel size|model size|checkpoint size|binary size|image size|file size|artifact size|wheel|binary|tarball"),
     ("lower", "number", "energy|power|power draw|joules per token|joules/token|j/token|j/tok|cost"),
 )
 
@@ -97,30 +109,43 @@ _UNSURE = re.compile(
 _SAID = re.compile(r"(?i)\b(lower|less|smaller|fewer|higher|more|larger|bigger|greater)(?:\s*(?:is|=|the|-)?\s*)better\b|([↑↓⬆⬇])")
 """What a label says of itself."""
 _LOWER = word_set("lower less smaller fewer ↓ ⬇")
-_SNAKE_RATE = re.compile(r"(?i)(?<=[a-z])_(?P<what>tok|toks|tokens?|reqs?|requests|[a-z]{2,20}(?=_per_))_(?:per_)?(?:s|sec|second)$")
+_SNAKE_RATE = re.compile(
+    r"(?i)(?:(?<=[a-z])_|(?<=\s)|^)(?P<what>tok|toks|tokens?|reqs?|requests|[a-z]{2,20}(?=_per_))_(?:per_)?(?:s|sec|second)$"
+)
 """A rate at the end of a name that may hold no slash: throughput_tok_s."""
 _SCORED_AT = re.compile(r"(?i)\b(?:pass|acc|accuracy|recall|precision|mrr|ndcg|map|hits?|cons|maj)@[0-9]{1,4}\b")
 """A score of the best few answers: pass@1, recall@10."""
+_EXACT = re.compile(r"(?:[A-Za-z0-9]{2,20}[_./-])?em(?:_score)?|(?:[\w-]{2,20},? )?EM(?: score)?")
+"""The short word for an exact match, which is a word of other languages too."""
+_SCORED_BY = re.compile(
+    r"(?i)[a-z][\w.-]* \((?P<metric>(?:(?:word|byte|token)[_ ])?(?:perplexity|ppl)|bits[_ ]per[_ ]byte|acc(?:uracy|[_ ]norm)?"
+    r"|exact[_ ]match|f1|pass@[0-9]+|recall|rouge-?[12l]?|bleu|wer|cer)\)"
+)
+"""A task with what it is scored by: "wikitext (word_perplexity)"."""
 _PER_OPERATION = re.compile(r"(?i)(?<=\w)/op(?:eration)?\b")
 """What benchmarks of functions say of every number: time/op, alloc/op."""
+_SHARED = re.compile(r"(?i)(?<=[a-z])/(?:gpu|user|device|node|rank|card|chip|worker|replica)\b")
+"""What says that a metric is of each of many: TPS/GPU."""
 _BYTES_EACH = re.compile(r"\bB/op\b")
 _TIMED = re.compile(r"\w\.time_\w")
 """A function of a suite whose time asv takes: bench.Suite.time_free."""
 _SUITE = re.compile(r"\w\.(?:peakmem|mem|time)_\w+(?:\([^()]*\))?$")
 """A function of a suite that asv measures."""
 _PER_SECOND = re.compile(r"(?i)^per (?:second|sec)\b(?: requests?(?: stats| statistics| rate)?$)?")
-_EVALUATION = re.compile(
-    r"(?i)^(?:gsm8k|mmlu(?:[-_ ]?(?:pro|redux))?|humaneval\+?|hellaswag|arc[-_ ](?:c|e|challenge|easy)|winogrande|truthfulqa(?:_mc[12])?"
-    r"|mbpp\+?|ifeval|gpqa|aime(?:2[0-9])?|math[-_ ]?500|livecodebench|mgsm|piqa|boolq)"
-    r"(?:[\s,:_()-]+(?:strict|flexible|match|extract|score|acc|cot|em|exact|[0-9]+-?shots?|pass@[0-9]+|platinum|main|test|%))*[\s)]*$"
-)
-"""The name of an evaluation, of which a higher score is better."""
+_OF_EACH = re.compile(r"(?i)^per[ -](?:user|gpu|device|card|chip|node|rank|worker|replica|request|sequence|client|stream)[ _]+(?=[a-z])")
+"""What a metric of each of many begins with: "Per GPU Output Throughput"."""
+_SERVED = re.compile(r"(?i)^max(?:imum)? concurrency for [0-9,]+ tokens\b")
+"""What an engine says of how many requests fit its cache."""
 _OF_RATES = word_set("e2e output input total prompt generation generated decode prefill request requests token tokens")
 """Words before a rate that alter nothing of its direction: "Output tok/s"."""
-_ROOM = re.compile(r"(?i)\bavailable\b.*\bkv[ _-]cache\b|\bkv[ _-]?cache (?:size|capacity|tokens|blocks)\b")
+_ROOM = re.compile(r"(?i)\bavailable\b.*\bkv[ _-]cache\b|\bkv[ _-]?cache (?:size|capacity|tokens|blocks)\b|^(?:gpu )?kv[ _-]?cache$")
 """What is left for a cache: more of it serves more requests."""
+_CHECKED = re.compile(r"(?i)\b(?P<what>accuracy|quality)[ -](?:sanity[ -])?(?:check|test|eval(?:uation)?)s?\b")
+"""Words of what was done to measure an accuracy."""
+_EACH = re.compile(r"(?i)\bper (?:[0-9][0-9,.]*\s?[kKM]?\s?)?(?:tokens?|requests?|blocks?|layers?|sequences?|tok|seq)\b")
+"""What says that a size is of one of many: less of it is better."""
 _HELD = re.compile(
-    r"(?i)(?:^|[\s_(.-])(?:used|usage|allocated|reserved|resident|weights|footprint|peak|hbm|rss|pss|uss|image|package|bundle"
+    r"(?i)(?:^|[\s_(.-])(?:used|usage|allocated|reserved|resident|weights|activations?|footprint|peak|hbm|rss|pss|uss|image|package|bundle"
     r"|alloc\w*|so size|took|so|whl|wheel|docker|binary)(?=$|[\s_).,-])"
 )
 """Words of memory that is held, or of a file's size: less of it is better."""
@@ -136,22 +161,67 @@ def better(label: str) -> Better | None:
     """
     if (row := METRICS.get(label.partition("@")[0])) is not None:
         return row.better
+    if _EXACT.fullmatch(label.strip()):
+        return "higher"
     if _SUITE.search(label):
         return "lower"
+    if _SERVED.match(label):
+        return "higher"
     if said := _SAID.findall(label):
         ways: set[Better] = {"lower" if (word or arrow).lower() in _LOWER else "higher" for word, arrow in said}
         return ways.pop() if len(ways) == 1 else None
+    if query := _QUERY.fullmatch(label.strip()):
+        inner = _RANGE.sub("", query["inner"].rpartition(", ")[2])
+        plain = re.sub(r"_(?:bucket|sum|count|total)$", "", inner)
+        return better(plain) or ("higher" if query["function"] in ("rate", "irate") and _PRODUCED.search(plain) else None)
+    if (part := _last_part(label)) and (way := better(part)):
+        return way
     words, unit = _read(label)
     if not set(words) - _OF_RATES and "/" in unit:
         return _by_unit(unit)
     if not words:
         return "lower" if scale(unit)[0] == "bytes" and "peak" in label.casefold() else _by_unit(unit)
     found = _noun(words)
-    if found is None and _EVALUATION.match(label) and (not unit or unit == "%"):
+    if found is None and (not unit or unit == "%") and any(map(EVALUATION.match, (label, label.partition(",")[0]))):
         return "higher"
+    if found is None and not unit and (scored := _SCORED_BY.fullmatch(label.strip())):
+        return better(scored["metric"])
+    if unit and found and not _fits(found[1], unit) and EVALUATION.match(" ".join(words)):
+        return _by_unit(unit)  # the name of a data set
     if found is None or {"/", "÷"} & set(words) or _opposed(found) & set(words) or (unit and not _fits(found[1], unit)):
         return None
     return found[0]
+
+
+_QUERY = re.compile(r"(?P<function>sum|avg|max|min|i?rate|increase|quantile|histogram_quantile)\s?\((?P<inner>.+)\)(?: by \(\w+\))?")
+"""A query of Prometheus; its last argument is the metric."""
+_RANGE = re.compile(r"\{[^{}]*\}|\[[0-9a-z:]+\]")
+_PRODUCED = re.compile(r"(?:tokens|requests|request_success|queries)$")
+"""What there are more of in a second, the better."""
+
+
+def _last_part(label: str) -> str:
+    """The last part of a key that is made of cases and a metric, "llama8b_qps_4 / median_ttft_ms", "sharegpt-itl", "qps1/tpot_mean"; "" for
+    a name of one part, and where the parts before are a metric too: that is a ratio."""
+    label, unit = (found["name"], found["unit"]) if (found := _WITH_UNIT.match(label.strip())) else (label, "")
+    before, mark, last = label.strip().rpartition(" / ")
+    if not mark and " " not in label and not known(label.rpartition("_")[2]):
+        found = _PARTED.fullmatch(label.strip())
+        before, last = (found["before"], found["last"]) if found else ("", "")
+    words = re.split(r"[\s_/.:-]+", before.lower())
+    is_case = (
+        bool(re.search(r"[0-9_]" if mark else r"[0-9]", before))
+        and not set(words) & _OPPOSED_PARTS
+        and better(words[-1]) is None
+        and not known(words[-1])
+    )
+    return f"{last}{unit}" if is_case and len(last) > 1 else ""
+
+
+_WITH_UNIT = re.compile(r"^(?P<name>.*\S)(?P<unit>\s[(\[][^()\[\]]{1,20}[)\]])$")
+_PARTED = re.compile(r"(?P<before>\w[\w.:/+-]*)[/.:-](?P<last>[A-Za-z][A-Za-z0-9]*(?:_[A-Za-z0-9]+)*)")
+_OPPOSED_PARTS = word_set("real non un in no over post pre cool multi speedup ratio")
+"""Beginnings of words that a hyphen parts from what they alter: "real-time"."""
 
 
 def _opposed(noun: tuple[Better, Kind]) -> frozenset[str]:
@@ -171,7 +241,13 @@ def better_in(label: str, unit: str) -> Better | None:
     noun = _noun(words)
     if named and noun and not _SAID.search(label) and _contradicts(noun[1], unit) and set(words) - _OF_RATES:
         return None
-    if not named and unit and _ROOM.search(label):
+    if not named and _ROOM.search(label):
+        if _EACH.search(label):
+            return "lower" if scale(unit)[0] == "bytes" else None
+        if scale(unit)[0] == "bytes" and not re.search(r"(?i)\bavailable\b|\bcapacity\b", label):
+            return None
+        if not unit and re.search(r"(?i)[(\[](?:tokens?|toks?|blocks)[)\]]|\b(?:tokens|blocks|capacity)$", label):
+            return "higher"
         return "higher" if scale(unit)[0] == "bytes" or unit in ("tokens", "token", "tok", "blocks") else None
     if named or not unit or _noun(words) or _SAID.search(label) or _UNSURE.search(label) or {"/", "÷"} & set(words):
         return named
@@ -197,6 +273,7 @@ def zero_is_ordinary(label: str) -> bool:
 
 def _read(label: str) -> tuple[list[str], str]:
     """The words that name the metric, and its unit: no brackets, no condition, no statistics."""
+    label = _SHARED.sub("", _OF_EACH.sub("", _CHECKED.sub(r"\g<what>", label)))
     label = _PER_SECOND.sub("(req/s)", foreign_words.metric(label))
     label = _PER_OPERATION.sub("", _BYTES_EACH.sub("memory", _SCORED_AT.sub("accuracy", _SNAKE_RATE.sub(r" (\g<what>/s)", label))))
     inside = [(first or second).strip() for first, second in _BRACKETS.findall(label)]
@@ -224,7 +301,7 @@ def _fits(kind: Kind, unit: str) -> bool:
         "memory": dimension in ("bytes", "%"),
         "share": dimension == "%",
         "count": "/" not in dimension and dimension != "time",
-        "number": dimension != "time",
+        "number": "time" not in dimension,
     }[kind]
 
 

@@ -60,6 +60,8 @@ METRICS: dict[str, Metric] = {
             feed_time="median host time to make what the penalties operation is fed, a round",
             apply_time="median time of the whole penalties step, a round",
             device_time="median device time, a round",
+            collection_time="time of Python's garbage collections, a round",
+            longest_pause="the longest garbage collection of a round",
             duration="measured part of a serving trial",
             start_time="launch to ready",
             cpu_time_per_token="CPU time of the server's processes per output token",
@@ -101,7 +103,9 @@ METRICS: dict[str, Metric] = {
             embeddings="prompts whose embedding is the baseline's",
             accuracy="items of a task that were answered right",
         ),
+        *_rows("1", "lower", "time", normalized_round_time="median round of a trial, over a fixed Python loop timed beside each round"),
         *_rows("1", "lower", "time", text_perplexity="perplexity of a fixed text, teacher-forced"),
+        *_rows("1", "lower", "time", full_collections="full garbage collections (generation 2), a round"),
         *_rows("B", "lower", "witness", bytes_per_swap="copied per swap", bytes_allocated_per_step="allocated per step"),
         *_rows(
             "1",
@@ -159,7 +163,11 @@ def is_count(name: str) -> bool:
     return base_name(name) in METRICS and METRICS[base_name(name)].kind == "count"
 
 
-OF_ROUNDS = frozenset(["round_time", "feed_time", "apply_time", "device_time"])
+NORMALIZED = "normalized_round_time"
+"""The time of a round over that of a fixed loop beside it: what slows the whole machine is not in it."""
+OF_ROUNDS = frozenset(
+    ["round_time", NORMALIZED, "feed_time", "apply_time", "device_time", "full_collections", "collection_time", "longest_pause"]
+)
 """The times that a microbenchmark takes of its rounds; witnesses are its counts."""
 
 

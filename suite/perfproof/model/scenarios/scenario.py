@@ -13,9 +13,11 @@ from perfproof.model.scenarios.build import Build as Build
 from perfproof.model.scenarios.build import DefiningFile as DefiningFile
 from perfproof.model.scenarios.build import EditableBuild as EditableBuild
 from perfproof.model.scenarios.build import GitSource as GitSource
+from perfproof.model.scenarios.build import ImageBuild as ImageBuild
 from perfproof.model.scenarios.build import OverlayBuild as OverlayBuild
 from perfproof.model.scenarios.build import PythonBuild as PythonBuild
 from perfproof.model.scenarios.build import ReleaseBuild as ReleaseBuild
+from perfproof.model.scenarios.metrics import base_name, metric
 from perfproof.model.scenarios.model_runner import ModelRunner as ModelRunner
 from perfproof.model.scenarios.own_patches import OwnPatch as OwnPatch
 from perfproof.model.workloads.file_folder import Files
@@ -147,6 +149,14 @@ class Scenario:
         alike = tuple(dataclasses.replace(one, files=None) for one in self.arms)
         return dataclasses.replace(self, workload=workload, arms=alike, definition=definition)
 
+    def count_margin(self, name: str) -> float:
+        """The largest change of a count that is none, as a fraction: of the host's work the metric's own margin, or the usual one; 0 of
+        what is exactly the same where nothing changed."""
+        if metric(name).kind != "count":
+            return 0.0
+        choice = next((one for one in self.metrics if one.name in (name, base_name(name))), None)
+        return COUNT_MARGIN if choice is None else choice.margin
+
     @property
     def digest(self) -> str:
         return digest_of(self.definition)
@@ -177,4 +187,5 @@ def _counted(build: dict[str, Any]) -> dict[str, Any]:
     """What identifies a build in a definition: for files and for git the hash of what they say, where there is one."""
     named = ["constraints"] if build.get("constraints_sha256") else []
     named += ["diff", "git", "wheel"] if build.get("sha256") else []
+    named += ["image"] if build.get("digest") else []
     return {key: value for key, value in build.items() if key not in named and value is not None}

@@ -104,7 +104,7 @@ class Judged:
 
     @property
     def in_points(self) -> bool:
-        """Whether effect, interval, margin and detectable change are differences, to be told in percentage points."""
+        """Whether effect, interval, margin and detectable change are differences, to be shown in percentage points."""
         return self.kind == "share"
 
     @property

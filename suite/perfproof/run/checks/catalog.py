@@ -21,7 +21,7 @@ from typing import Any
 from perfproof.builds.install.side_folder import ATTEST, PACKAGE, entry_points, patch_files
 from perfproof.model.base.errors import BadInput
 from perfproof.model.records.counts import METRICS as COUNTS
-from perfproof.model.scenarios.metrics import is_count
+from perfproof.model.scenarios.metrics import NORMALIZED, is_count
 from perfproof.model.scenarios.scenario import Arm, OwnPatch, ReleaseBuild, Scenario
 from perfproof.patches.guard import Patch, release_key
 
@@ -66,7 +66,8 @@ class Bench:
     @property
     def metrics(self) -> tuple[str, ...]:
         """What it leaves of a trial, case by case; counts of the host's work apart."""
-        return (*self.times, *self.witnesses)
+        beside = (NORMALIZED,) if self.explains and "round_time" in self.times else ()
+        return (*self.times, *self.witnesses, *beside)
 
     @property
     def counts(self) -> tuple[str, ...]:

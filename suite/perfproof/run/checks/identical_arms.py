@@ -1,8 +1,8 @@
 """Refuses two arms that run the same code with the same settings: they compare nothing. Only a calibration wants that.
 
 What runs is a build's code (the hash over all of vLLM's Python files, Python, PyTorch, packages, the lock), the patches, the environment
-and the arguments. Two installs of one vLLM with different PyTorch versions differ; a release and an interpreter with the same content do
-not.
+and the arguments. Two installs of one vLLM with different PyTorch versions differ, and so does one in an image, with its own system;
+a release and an interpreter with the same content do not.
 """
 
 from __future__ import annotations
@@ -65,4 +65,5 @@ def _same(scenario: Scenario, one: Arm, other: Arm, ready: Mapping[str, ReadyBui
 
 def _code(build: ReadyBuild) -> tuple[object, ...]:
     print_ = build.fingerprint
-    return print_.sources, print_.files, print_.python, print_.torch_version, dict(print_.packages)
+    image = build.container.digest if build.container else None
+    return print_.sources, print_.files, print_.python, print_.torch_version, dict(print_.packages), image

@@ -173,7 +173,13 @@ def _of_ready(build: ReadyBuild) -> dict[str, str]:
         "Python": fingerprint.python,
         "compiled operators": str(fingerprint.compiled_operators),
     }
-    beside = {"packages": fingerprint.packages, "lock": build.lock, "commit": build.commit, "overlay": overlay}
+    beside = {
+        "packages": fingerprint.packages,
+        "lock": build.lock,
+        "commit": build.commit,
+        "overlay": overlay,
+        "image": environment.of_image(build),
+    }
     return {**trial_groups.build_of(None, beside), **{name: value for name, value in attested.items() if value}}
 
 

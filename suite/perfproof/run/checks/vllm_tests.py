@@ -83,7 +83,7 @@ def run(build: ReadyBuild, paths: Sequence[Path], folder: Path, arm: str) -> Ran
     entries = list(_lines(out))
     outcomes = fold(entries)
     loaded = next((one["vllm_file"] for one in entries if "vllm_file" in one), None)
-    expected = build.fingerprint.package / "__init__.py"
+    expected = build.imported / "__init__.py"
     if loaded and os.path.abspath(loaded) != os.path.abspath(expected):
         raise CannotRun(f"--tests: on {build.label} the tests loaded vLLM from {Path(*Path(loaded).parts[-3:])}, not from the build")
     ended = f"pytest {finished.how()}" + ("" if outcomes else f":\n{finished.tail()}")

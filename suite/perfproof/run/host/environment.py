@@ -86,7 +86,16 @@ def of_build(build: ReadyBuild, variables: Mapping[str, str]) -> dict[str, Any]:
         "lock": build.lock,
         "commit": build.commit,
         "overlay": asdict(build.touched) if build.touched else None,
+        **({"image": of_image(build)} if build.container else {}),
     }
+
+
+def of_image(build: ReadyBuild) -> dict[str, Any] | None:
+    """A record's entry about the image that a build is: its digest, whose container it ran in, and the variables that it sets itself and
+    that may change what vLLM does. None for other builds."""
+    if build.container is None:
+        return None
+    return {"digest": build.container.digest, "runtime": build.container.runtime, "variables": kept(build.container.variables)}
 
 
 @cache

@@ -4,7 +4,8 @@ There are two readings, before and after the trial, a few milliseconds each and 
 `Sampler` also looks every two seconds, in under a millisecond, at what varies: clocks, heat, memory. Foreign CPU time is the CPU time of
 the usable cores minus that of this process and all its descendants: the trial, the other arm's idle server, the client and the suite itself
 are ours. A process that ends in between is counted by the process that waits for it, and supervisors adopt orphans, so nothing of ours
-counts as foreign. A value that the machine does not report is left out, and breaks no rule.
+counts as foreign. Processes in containers of docker are no descendants, and ours too; where one ended in between, foreign CPU time is
+unknown. A value that the machine does not report is left out, and breaks no rule.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from typing import Any
 
 import psutil
 
+from perfproof.builds.processes import containers
 from perfproof.run.host import gpus
 from perfproof.run.host.gpus import Look
 
@@ -36,7 +38,8 @@ class Reading:
     """Counts since the machine started: CPU seconds of the usable cores (all, busy, stolen) and of ours; bytes swapped; throttle events.
 
     `throttled` is None where the machine does not count them. GPUs have no counts, only this moment: `hot` is how many are throttled,
-    `strangers` how many processes on them are not ours; None where that is unknown.
+    `strangers` how many processes on them are not ours; None where that is unknown. `lost` is how many containers of ours have ended whose
+    CPU time is not in `ours`.
     """
 
     seconds: float
@@ -48,6 +51,7 @@ class Reading:
     throttled: int | None
     hot: int | None
     strangers: int | None
+    lost: int = 0
 
 
 def read(*, gpus: bool = False) -> Reading:
@@ -65,6 +69,7 @@ def read(*, gpus: bool = False) -> Reading:
         throttled=_throttled(),
         hot=sum(one.throttled for one in looks) if looks else None,
         strangers=_strangers(looks),
+        lost=containers.apart()[1],
     )
 
 
@@ -75,7 +80,8 @@ def between(before: Reading, after: Reading) -> dict[str, float]:
     if whole > 0 and after.seconds - before.seconds >= SHORTEST:
         foreign = after.busy - before.busy - (after.ours - before.ours)
         changes["steal"] = round(max(0.0, after.stolen - before.stolen) / whole, 4)
-        changes["foreign"] = round(max(0.0, foreign) / whole, 4)
+        if after.lost == before.lost:
+            changes["foreign"] = round(max(0.0, foreign) / whole, 4)
     if after.throttled is not None and before.throttled is not None:
         changes["throttled"] = max(0, after.throttled - before.throttled)
     if after.hot is not None:
@@ -97,12 +103,21 @@ def in_use(seconds: float = 1.0, sleep: Callable[[float], None] = time.sleep) ->
 
 def _ours() -> float:
     """CPU seconds of this process and its descendants, ended ones included."""
-    me = psutil.Process()
     total = 0.0
-    for process in (me, *me.children(recursive=True)):
+    for process in _our_processes():
         with contextlib.suppress(psutil.Error):
             total += sum(process.cpu_times()[:4])
     return total
+
+
+def _our_processes() -> list[psutil.Process]:
+    """This process and its descendants, and those in our containers."""
+    found = []
+    for pid in (os.getpid(), *containers.apart()[0]):
+        with contextlib.suppress(psutil.Error):
+            root = psutil.Process(pid)
+            found += [root, *root.children(recursive=True)]
+    return found
 
 
 def _cores() -> tuple[float, float, float]:
@@ -136,7 +151,7 @@ def _gpus() -> tuple[Look, ...]:
 
 def _strangers(looks: Sequence[Look]) -> int | None:
     """How many processes on our GPUs are not ours."""
-    return gpus.strangers(looks, {process.pid for process in psutil.Process().children(recursive=True)}) if looks else None
+    return gpus.strangers(looks, {process.pid for process in _our_processes()}) if looks else None
 
 
 def _text(path: str | Path) -> str:

@@ -185,7 +185,7 @@ def verify(attestation: Attestation | None, arm: Arm, build: ReadyBuild, log: st
 
 def _wrong_code(attestation: Attestation, build: ReadyBuild) -> str:
     print_ = build.fingerprint
-    expected = _relative(str(print_.package / "__init__.py"), build.folder)
+    expected = _relative(str(build.imported / "__init__.py"), build.folder)
     if attestation.vllm_file != expected:
         return f"vLLM was loaded from {attestation.vllm_file}, not from the build's own {expected}"
     for what, have, want in (

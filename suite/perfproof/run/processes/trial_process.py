@@ -6,6 +6,7 @@ every process of an arm. It is made from scratch, so that nothing of the caller'
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -109,6 +110,7 @@ def build_environment(build: ReadyBuild, arm: Arm | None = None, *, threads: int
         "PYTHONHASHSEED": str(hash_seed % 2**32),
         "PYTHONPATH": os.pathsep.join(filter(None, [str(build.front or ""), str(build.side), *own, added])),
         "VLLM_PLUGINS": ATTEST_PLUGIN,
+        **({"PERFPROOF_MOUNTS": json.dumps(build.container.mounts)} if build.container else {}),
     }
 
 

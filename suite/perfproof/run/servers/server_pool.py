@@ -16,6 +16,7 @@ from perfproof.builds.install.ready_build import ReadyBuild
 from perfproof.model.scenarios.scenario import Arm, Scenario
 from perfproof.run.host import gpus
 from perfproof.run.host.ports import free_port
+from perfproof.run.processes import model_infos
 from perfproof.run.processes.scratch_folders import Scratch
 from perfproof.run.servers import switched_delay
 from perfproof.run.servers.launch_spec import (
@@ -182,6 +183,7 @@ class ServerPool:
             attest=attests,
             folder=self._model.folder,
         )
+        model_infos.share(build, environment)
         self._up[arm.name] = Server(self.last[arm.name])
 
     def drop(self, arm: str, *, lost: bool = False) -> None:

@@ -1,6 +1,6 @@
 """Counting processes: one per build, all at the same time, each with a file of counts that is kept.
 
-A file is named by what the count depends on: vLLM's files, Python, PyTorch and the packages of the build, the counter's own files, the
+A file is named by what the count depends on: vLLM's files, Python, PyTorch and all packages of the build, the counter's own files, the
 functions whose lines are counted, the GPUs and the processor's instruction set: vLLM chooses kernels by it, and Python calls them. What
 is in the file is not counted again, so an interrupted command continues where it stopped. Counts don't depend on the machine's load:
 there is no wait for an idle machine, and both sides run at once.
@@ -22,7 +22,7 @@ from filelock import FileLock
 from perfproof.builds.install.ready_build import ReadyBuild
 from perfproof.model.base.errors import BadInput, CannotRun
 from perfproof.model.records.count_lines import count_of, read_count
-from perfproof.model.records.counts import Count
+from perfproof.model.records.counts import Count, of_requests
 from perfproof.model.scenarios import model_runner
 from perfproof.model.scenarios.model_runner import ModelRunner
 from perfproof.model.workloads.model_source import ToyModel
@@ -40,7 +40,7 @@ FOLDER = "counts"
 ENGINE = 900.0
 """Seconds that one engine with all its features may take."""
 LONGEST_FAULT = 400
-"""Characters of a fault that are told."""
+"""Characters of a fault that are shown."""
 PAUSE = 0.5
 """Seconds between two looks at the counts so far."""
 QUIET: Mapping[str, str] = {
@@ -115,7 +115,8 @@ def count(
 def order_for(
     models: Path, cells: Cells, closely: Sequence[str], scratch: Path, *, modules: Sequence[str] = (), confirms: bool = False
 ) -> dict[str, Any]:
-    """The order for a counting process; the model is written below `models`. `confirms` says that another process counted the same."""
+    """The order for a counting process; the model is written below `models`. `confirms` says that another process counted the same, or
+    that nobody asks for times: these are left out, and of long outputs one wave is enough."""
     return {
         "model": str(write_toy_model(MODEL, models)),
         "vocabulary": MODEL.vocabulary,
@@ -131,7 +132,8 @@ def order_for(
 def kept_file(wanted: Wanted, builds: Path) -> Path:
     """The file with the count of a build."""
     print_ = wanted.build.fingerprint
-    defining = [print_.sources, print_.python, print_.torch_version, sorted(print_.packages.items()), wanted.build.lock]
+    packages = wanted.build.lock or [print_.installed, wanted.build.compiled]
+    defining = [print_.sources, print_.python, print_.torch_version, sorted(print_.packages.items()), packages]
     machine = [instruction_set(), [one["name"] for one in gpus.describe()]]
     key = json.dumps(
         [defining, _counter_files(wanted.build), sorted(wanted.closely), sorted(wanted.modules), wanted.runner, machine], default=str
@@ -273,8 +275,8 @@ class _Run:
                 kept.write(new)
         for entry in entries:
             if "took" in entry:
-                requests = entry["requests"]
-                self._say(f"{self._wanted.build.label}: {entry['feature']}, {requests} requests: counted in {entry['took']:.0f} s")
+                what = f"{entry['feature']}{of_requests(entry['requests'])}"
+                self._say(f"{self._wanted.build.label}: {what}: counted in {entry['took']:.0f} s")
         missing, there = self._wanted.cells, read_count(self._file)
         for feature in {entry["feature"] for entry in entries if "feature" in entry} & missing.keys():
             if all(there.has(feature, size) for size in missing[feature]):

@@ -7,10 +7,11 @@ same runs one by one through observations, pairing, `judge_all` and `should_stop
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from statsmodels.stats.proportion import proportion_confint
+from scipy.stats import binomtest
 
 from perfproof.analysis.stats import intervals
 from perfproof.analysis.stats.alpha_spending import Spending
@@ -104,7 +105,7 @@ def whole(made: Trials, spending: Spending, margin: float) -> tuple[NDArray[np.i
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Share:
-    """A share of simulated runs, with one-sided 95 % bounds (Clopper-Pearson, by statsmodels `proportion_confint`)."""
+    """A share of simulated runs, with one-sided 95 % bounds (Clopper-Pearson, by scipy's `binomtest`)."""
 
     count: int
     runs: int
@@ -117,12 +118,16 @@ class Share:
     @property
     def upper(self) -> float:
         """With 95 % confidence the true share is below this."""
-        return float(proportion_confint(self.count, self.runs, alpha=0.1, method="beta")[1])
+        return float(self._bounds.high)
 
     @property
     def lower(self) -> float:
         """With 95 % confidence the true share is above this."""
-        return float(proportion_confint(self.count, self.runs, alpha=0.1, method="beta")[0])
+        return float(self._bounds.low)
+
+    @property
+    def _bounds(self) -> Any:
+        return binomtest(self.count, self.runs).proportion_ci(confidence_level=0.9, method="exact")
 
 
 def share(count: int, runs: int) -> Share:

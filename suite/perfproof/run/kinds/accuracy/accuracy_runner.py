@@ -39,7 +39,7 @@ from perfproof.run.kinds.accuracy.lm_eval_request import (
     work_folder,
     workload_of,
 )
-from perfproof.run.processes import attestation
+from perfproof.run.processes import attestation, model_infos
 from perfproof.run.processes.trial_process import Running, build_environment, scrub, start
 from perfproof.run.servers.launch_spec import server_environment
 from perfproof.run.servers.server import Server, ServerEnded
@@ -210,6 +210,7 @@ class AccuracyRunner(ModelProcessRunner[AccuracyWorkload]):
         order_file.write_text(json.dumps({**whole, "tools": str(self._tools[build.id]), "result": str(result)}))
         environ = {**(variables or build_environment(build, threads=1, hub=not self._alone)), **self._data(build)}
         command = [build.interpreter, build.child / "accuracy.py", order_file]
+        model_infos.share(build, environ)
         with start(command, environment=environ, log=next_log(self._logs, name), folder=folder, grace=5.0) as running:
             for _ in looks(running, self.say, f"{self.scenario.name}: lm_eval asks {name}", LONGEST_TRIAL):
                 pass

@@ -80,7 +80,14 @@ class CommandRunner(ProcessRunner[CommandWorkload]):
     workload_from = staticmethod(workload_of)
 
     def check(self) -> None:
-        """Lays out the files of commits, and the packages beside the builds. Raises `BadInput` for files that are no longer there."""
+        """Lays out the files of commits, and the packages beside the builds. Raises `BadInput` for files that are no longer there, and for
+        a program of this machine that is to run in an image."""
+        if outside := [arm.name for arm in self.scenario.arms if self._build(arm).container and self.workload.run[0] != PYTHON]:
+            raise BadInput(
+                f"{self.scenario.source}: workload.run: begins with {self.workload.run[0]!r}, a program of this machine, and the build of "
+                f"{' and '.join(outside)} is a container image: begin with {PYTHON} (of 'vllm bench ...': {PYTHON} -m "
+                "vllm.entrypoints.cli.main bench ...)"
+            )
         self._files = {arm.name: self._files_of(arm) for arm in self.scenario.arms}
         wanted = self.workload.packages
         self._beside = {arm.build: beside(self._build(arm), wanted, self.say) for arm in self.scenario.arms} if wanted else {}
@@ -103,9 +110,13 @@ class CommandRunner(ProcessRunner[CommandWorkload]):
             self._run(trial, build, self._folder("attest"), f"warm-up {number + 1} of {self.workload.warmups}")
         attests = self._folder("attest")
         ran = self._run(trial, build, attests, "")
-        trial.measurements |= {"wall_time": ran.seconds, "cpu_time": ran.cpu_seconds}
+        trial.measurements |= {"wall_time": ran.seconds}
         trial.measurements |= {"peak_memory": float(ran.peak)} if ran.peak else {}
-        trial.measurements |= {} if ran.instructions is None else {"instructions": float(ran.instructions)}
+        if build.container:
+            trial.warnings.append("its wall time has the start of its container in it; CPU time and instructions are not measured there")
+        else:
+            trial.measurements |= {"cpu_time": ran.cpu_seconds}
+            trial.measurements |= {} if ran.instructions is None else {"instructions": float(ran.instructions)}
         trial.seconds["command"] = ran.seconds
         trial.attestation = attestation.read(attests, build, trial.arm)
         if trial.attestation is None:

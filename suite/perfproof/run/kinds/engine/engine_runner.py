@@ -61,7 +61,8 @@ class EngineRunner(ProcessRunner[EngineWorkload]):
         build, result, attests = self._build(trial.arm), self._folder("result") / "counted.jsonl", self._folder("attest")
         models = self._build(self.scenario.baseline).side.parent / "models"
         order = self._folder("order") / "order.json"
-        order.write_text(json.dumps(order_for(models, self.workload.cells, (), order.parent)))
+        untimed = not self.workload.timed and not self.workload.long  # of long outputs it would leave out waves that are counted, too
+        order.write_text(json.dumps(order_for(models, self.workload.cells, (), order.parent, confirms=untimed)))
         command: Sequence[str | Path] = [build.interpreter, build.child / "engine" / "run.py", order, result]
         with self._start(trial, command, self._environment(build, trial.arm, attests), []) as running:
             longest = LONGEST * len(self.workload.features)
@@ -84,7 +85,7 @@ class EngineRunner(ProcessRunner[EngineWorkload]):
             raise CannotRun("; ".join(error.faults)) from error
 
     def _take(self, trial: TrialRun, count: Count, result: Path) -> None:
-        """What was counted, and whether its processes proved what they ran. A feature that failed is told by name; all that did is a
+        """What was counted, and whether its processes proved what they ran. A feature that failed is named; all that did is a
         failure."""
         found = result_of(count, {base_name(choice.name) for choice in self.scenario.metrics})
         trial.witnesses |= found.witnesses

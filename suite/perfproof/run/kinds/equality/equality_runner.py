@@ -23,7 +23,7 @@ from perfproof.model.scenarios.scenario import Arm, Scenario, ToyModel
 from perfproof.run.checks import catalog
 from perfproof.run.models import prompt_dataset
 from perfproof.run.models.perplexity_text import PASSAGE, paragraphs
-from perfproof.run.processes import attestation
+from perfproof.run.processes import attestation, model_infos
 from perfproof.run.processes.env_vars import of_caches
 from perfproof.run.servers.bench_client import flags, meant
 from perfproof.run.servers.launch_spec import PREFIX_CACHE, ModelAt, flags_of, model_faults, server_environment
@@ -166,7 +166,9 @@ class EqualityRunner(ModelProcessRunner[EqualityWorkload]):
         order = order_for(self.scenario, trial.arm, self._model, self.seed)
         order_file.write_text(json.dumps(order))
         command = [build.interpreter, build.child / "equality.py", order_file, result]
-        with self._start(trial, command, self._environment(build, trial.arm, attests), order["arguments"]) as running:
+        environment = self._environment(build, trial.arm, attests)
+        model_infos.share(build, environment)
+        with self._start(trial, command, environment, order["arguments"]) as running:
             for _ in looks(running, self.say, f"arm {trial.arm.name} answers prompts"):
                 pass
         trial.attestation = attestation.read(attests, build, trial.arm)

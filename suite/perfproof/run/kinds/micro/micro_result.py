@@ -24,6 +24,8 @@ from perfproof.run.servers.log_diagnosis import interrupted
 KILLED = "was ended by SIGKILL"
 NOT_HERE = "not in this version"
 NOTHING = "the benchmark measured nothing"
+SKIPPED = "Skipped: "
+"""How the reason begins of a benchmark that skipped itself while it was counted."""
 NO_TESTS = "the benchmark has no test that takes the fixture benchmark; write one: def test_mine(benchmark): benchmark(function)"
 MOST_ROUNDS = 1000
 """The most rounds of a metric that a record keeps; of more, every second, third and so on. The median is over all rounds."""
@@ -102,6 +104,23 @@ def read_trial(folder: Path, cases: Mapping[str, Mapping[str, Any]], *, explains
         reason=_why_nothing(told, bool(raw)) or "; ".join(twice[:1]),
         counts={of_test.get(test, test): table for test, table in counted.get("counts", {}).items()},
         untouched=_untouched(counted),
+    )
+
+
+def read_counted(folder: Path) -> Reading:
+    """Reads `trial.json` of a trial that only counted; it says why, if no case was counted."""
+    told = _json(folder / "trial.json")
+    counted = told.get("counted", {})
+    counts, left_out = counted.get("counts", {}), counted.get("left_out", {})
+    why = next(iter(left_out.values()), "the trial counted nothing")
+    return Reading(
+        measurements={},
+        raw={},
+        witnesses={},
+        work={},
+        warnings=counted.get("warnings", []) if counts else [],
+        reason=told.get("fault") or ("" if counts else why.removeprefix(SKIPPED)),
+        counts=counts,
     )
 
 

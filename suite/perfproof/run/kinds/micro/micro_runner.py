@@ -31,7 +31,7 @@ from perfproof.run.checks.catalog import Bench
 from perfproof.run.host import environment, telemetry
 from perfproof.run.host.disk_space import no_room
 from perfproof.run.kinds.micro.bench_checks import bench_faults
-from perfproof.run.kinds.micro.micro_result import UNWRITTEN, judge, phases, read_trial, without_metrics
+from perfproof.run.kinds.micro.micro_result import UNWRITTEN, judge, phases, read_counted, read_trial, without_metrics
 from perfproof.run.kinds.micro.own_benchmarks import laid_out
 from perfproof.run.processes import attestation as attest
 from perfproof.run.processes.trial_process import (
@@ -253,7 +253,10 @@ class MicroRunner:
         spent = time.monotonic() - began
         seen = telemetry.between(quiet, telemetry.read(gpus=True))
         scrub_file(log)
-        reading = read_trial(folder, _cases(block, bench), explains=bench.explains, by_ids=bench.by_ids)
+        if _counted_alone(block, bench):
+            reading = read_counted(folder)
+        else:
+            reading = read_trial(folder, _cases(block, bench), explains=bench.explains, by_ids=bench.by_ids)
         if bench.by_ids:
             reading = without_metrics(reading, [choice.name for choice in block.scenario.metrics])
         attestation = attest.read(folder / "attest", build, arm)
@@ -343,8 +346,15 @@ def _cases(block: Block, bench: Bench) -> dict[str, dict[str, Any]]:
 
 
 def _counting(block: Block, bench: Bench) -> dict[str, Any]:
-    """The cases of which a round is counted, and how large one is at most, by the scenario or else by the benchmark."""
-    return {"cases": _cases(block, bench), "at": {**bench.count_at, **_workload(block).count_at}}
+    """The cases of which a round is counted, how large one is at most, by the scenario or else by the benchmark, and whether that is all
+    that the trial does."""
+    at = {**bench.count_at, **_workload(block).count_at}
+    return {"cases": _cases(block, bench), "at": at, "alone": _counted_alone(block, bench)}
+
+
+def _counted_alone(block: Block, bench: Bench) -> bool:
+    """Whether the trial only counts a round of each case: not where timed rounds count something themselves."""
+    return _workload(block).counted_alone and bench.counted and not bench.witnesses
 
 
 def _run(parent: Parent, block: Block, file: Path, variables: Mapping[str, str], folder: Path, log: Path, count: Mapping[str, Any]) -> str:
@@ -357,11 +367,13 @@ def _run(parent: Parent, block: Block, file: Path, variables: Mapping[str, str],
 
 
 def _opened(scenarios: Sequence[Scenario], opening: Opening) -> MicroRunner:
-    """One runner for all scenarios, because they share the parents of a block number."""
+    """One runner for all scenarios, because they share the parents of a block number. Where all only count, threads that wait for one
+    another would be in the way of other builds that are counted at the same time."""
     workloads = [MicroWorkload.of(scenario.workload) for scenario in scenarios]
     named = [workload.bench for workload in workloads if workload.files is None]
     own = [workload for workload in workloads if workload.files is not None]
-    return MicroRunner(opening.ready, opening.results / "logs", benches=named, own=own, seed=opening.seed)
+    threads = 1 if all(workload.counted_alone for workload in workloads) else None
+    return MicroRunner(opening.ready, opening.results / "logs", benches=named, own=own, seed=opening.seed, threads=threads)
 
 
 RUNNER = RunnerKind(kind=MICRO, faults=bench_faults, open=_opened, shared=True)

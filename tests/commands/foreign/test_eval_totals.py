@@ -15,7 +15,7 @@ from perfproof.cli import main
 from perfproof.importers import lm_eval
 from perfproof.model.base.errors import EXIT_PASS, EXIT_REGRESSED, EXIT_UNTESTABLE, EXIT_USAGE, BadInput
 
-REAL = next((Path(__file__).parents[1] / "data/lm_eval").glob("results_*.json"))
+REAL = next((Path(__file__).parents[2] / "data/lm_eval").glob("results_*.json"))
 
 
 def results(folder: Path, task: dict[str, Any] | None = None, **changed: Any) -> str:

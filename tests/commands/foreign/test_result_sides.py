@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from perfproof.cli import main
 from perfproof.model.base.errors import EXIT_PASS, EXIT_REGRESSED, EXIT_UNTESTABLE, EXIT_USAGE
 
-FILES = Path(__file__).parents[1] / "importers/result_files/files"
+FILES = Path(__file__).parents[2] / "importers/result_files/files"
 FIRST, SECOND = str(FILES / "vllm_serve_first.json"), str(FILES / "vllm_serve_second.json")
 START = datetime(2026, 1, 31, 12, tzinfo=UTC)
 
@@ -377,7 +377,7 @@ def test_the_readmes_lines_are_what_is_printed(tmp_path: Path, capsys: pytest.Ca
         (tmp_path / name).write_bytes(Path(source).read_bytes())
     main(["judge", str(tmp_path / "before.json"), str(tmp_path / "after.json")])
     printed = capsys.readouterr().out.splitlines()
-    readme = (Path(__file__).parents[2] / "README.md").read_text()
+    readme = (Path(__file__).parents[3] / "README.md").read_text()
     shown = readme.partition("perfproof judge before.json after.json  ")[2].partition("```\n\n```\n")[2].partition("\n```")[0].splitlines()
     assert len(shown) > 4
     assert [line for line in shown if line not in printed] == []

@@ -15,7 +15,7 @@ from perfproof.analysis.judging.apply_policy import decide
 from perfproof.analysis.sides import cases, judge_sides
 from perfproof.analysis.sides.judge_sides import Sides
 from perfproof.analysis.stats import number_format
-from perfproof.commands import side_sentences
+from perfproof.commands.foreign import side_sentences
 from perfproof.importers import result_files
 from perfproof.model.base.errors import EXIT_PASS, BadInput
 from perfproof.model.base.name_lists import few

@@ -11,7 +11,8 @@ from rich.console import Console
 
 from perfproof.analysis.stats import number_format, single_run
 from perfproof.analysis.verdicts import accuracy_verdict
-from perfproof.commands import evals, record_verdicts
+from perfproof.commands import record_verdicts
+from perfproof.commands.foreign import evals
 from perfproof.importers import pasted_text
 from perfproof.importers.pasted_text.readings import Pair, Paste, ScorePair
 from perfproof.model.base.errors import EXIT_PASS
@@ -20,7 +21,7 @@ from perfproof.model.scenarios.metric_directions import zero_is_ordinary
 from perfproof.model.verdicts.judged import Judged
 
 SCATTERS = (0.01, 0.05)
-"""Scatters of runs of one build for which it is told what a pair of runs could not have seen."""
+"""Scatters of runs of one build for which the answer says what a pair of runs could not have seen."""
 BRACKETS = " (in brackets: how much runs of one build may scatter until the change is no more than noise)"
 
 
@@ -52,7 +53,7 @@ def paste(file: Path, *, margin: float, items: int | None, as_json: bool, consol
 
 
 def _of_scores(pair: ScorePair) -> dict[str, Any]:
-    """What is told of a score beside its verdict; one table is one evaluation, of how many runs nobody says."""
+    """What is said of a score beside its verdict; one table is one evaluation, of how many runs nobody says."""
     return {"section": pair.section or None, "runs": {"baseline": None, "candidate": None}, "guessed": pair.guessed or None}
 
 
@@ -127,12 +128,12 @@ def _sentences(found: Paste) -> list[str]:
     if not found.pairs:
         return _left(found)
     told = []
-    for (section, candidate, base, runs, medians), own in groupby(
-        found.pairs, lambda pair: (pair.section, pair.candidate, pair.baseline, pair.runs, _spread(pair))
+    for (section, candidate, base, runs, made), own in groupby(
+        found.pairs, lambda pair: (pair.section, pair.candidate, pair.baseline, pair.runs, _made(pair))
     ):
         under = f"{section}: " if section else ""
         told += [
-            line(f"{under}{candidate} against {base}, {_counted(runs, medians)}{BRACKETS}:"),
+            line(f"{under}{candidate} against {base}, {_counted(runs, made)}{BRACKETS}:"),
             *(f"  {line(_told(pair))}" for pair in own),
         ]
     unseen = ", or ".join(
@@ -153,15 +154,18 @@ def _spread(pair: Pair) -> bool:
     return any(least < most for least, most in pair.spans)
 
 
-def _counted(runs: tuple[int | None, int | None], medians: bool) -> str:
-    """How many runs are behind the numbers, as far as that is told."""
+def _made(pair: Pair) -> str:
+    """What a pair's numbers are of their runs."""
+    return "means of" if pair.means else "medians of" if _spread(pair) else "over"
+
+
+def _counted(runs: tuple[int | None, int | None], made: str) -> str:
+    """How many runs are behind the numbers, as far as anybody says."""
     first, second = runs
     if first is None or second is None:
         return "of how many runs is not told"
     return (
-        "one run each"
-        if first == second == 1
-        else f"{'medians of' if medians else 'over'} {number_format.count(first, 'run')} and {number_format.count(second, 'run')}"
+        "one run each" if first == second == 1 else f"{made} {number_format.count(first, 'run')} and {number_format.count(second, 'run')}"
     )
 
 
