@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import functools
+import gc
+import importlib.util
 import os
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
@@ -21,7 +24,9 @@ LONG = (
     "test_inside.py",
     "builds/install/test_release_install.py",
     "run/test_traps.py",
+    "changes/counting/test_count_real.py",
     "run/kinds/serve/test_serve_runner.py",
+    "run/trials/test_engine_counting.py",
     "changes/test_measure_change.py",
     "run/kinds/serve/test_soak.py",
     "run/kinds/serve/test_pooling_real.py",
@@ -34,13 +39,21 @@ LONG = (
     "run/kinds/micro/test_planted_in_parts.py",
     "run/kinds/micro/test_micro_runner.py",
     "run/kinds/micro/test_micro_vllm.py",
-    "run/trials/test_engine_counting.py",
-    "changes/counting/test_count_real.py",
     "changes/blame/test_blame_real.py",
     "jobs/test_slurm_engine.py",
     "builds/install/test_wheel.py",
 )
 """Files that take more than half a minute, the longest first: what begins last must be short, or a worker waits for the other."""
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Nothing that is imported here is garbage: Python looks for none meanwhile, a quarter of the time, and passes it over ever after."""
+    gc.disable()
+    found = yield
+    gc.freeze()
+    gc.enable()
+    return found
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -63,4 +76,17 @@ def _no_worker_of_ours_is_that_of_a_session_under_test() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         for name in [name for name in os.environ if name.startswith("PYTEST_XDIST_")]:
             patch.delenv(name)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _the_parser_of_the_command_line_is_made_once() -> Iterator[None]:
+    """As in every process of a user; here commands follow one another, and many take no longer than that."""
+    if importlib.util.find_spec("vllm") is not None:  # inside a build there are no commands
+        yield
+        return
+    from perfproof import cli
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cli, "parser", functools.cache(cli.parser))
         yield

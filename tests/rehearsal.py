@@ -6,7 +6,7 @@ documents alone, one does not import, and one is harmless on a base that is brok
     python -m tests.rehearsal [--lost BUILD] [--build BUILD] [--only NAME...] [--keep DIR]
     python -m tests.rehearsal --times 50 --only harmless
 
-prints a line a change with decision, exit code and minutes, and keeps every comment. With `--times` the same change is gated so often anew,
+prints a line a change with decision, exit code and minutes, and keeps every comment. With `--times` each change is gated so often,
 with another seed each time.
 """
 
@@ -125,7 +125,7 @@ CHANGES = (
         told="greedy outputs",
         budget=5.0,
     ),
-    Rehearsed(name="harmless", what="names a variable anew", edit=HARMLESS, base=MAIN, code=EXIT_PASS, told="none fails"),
+    Rehearsed(name="harmless", what="renames a variable", edit=HARMLESS, base=MAIN, code=EXIT_PASS, told="none fails"),
     Rehearsed(name="documents", what="changes documents alone", edit=documented, base=MAIN, code=EXIT_PASS, told="touches no code of vLLM"),
     Rehearsed(
         name="no-import",
@@ -240,7 +240,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--builds", type=Path, default=ROOT / "builds")
     parser.add_argument("--only", nargs="+", choices=[change.name for change in CHANGES], default=[change.name for change in CHANGES])
-    parser.add_argument("--times", type=int, default=1, help="gate each change so often, each time anew")
+    parser.add_argument("--times", type=int, default=1, help="gate each change so often, from the start each time")
     parser.add_argument("--first", type=int, default=0, help="the seed of the first time")
     parser.add_argument("--keep", type=Path, help="where comments and records stay")
     said = parser.parse_args(argv)

@@ -36,7 +36,7 @@ from perfproof.planning import make_plan
 from perfproof.progress import RunProgress
 from perfproof.run.checks import resume
 from perfproof.run.host.preflight import MachineBusy
-from perfproof.run.host.time_budget import Spent, ends_after
+from perfproof.run.host.time_budget import NothingMeasured, Spent, ends_after
 from tests.factory import ATTESTATION, DEFINITION, record
 
 STARTS = itertools.count()
@@ -228,7 +228,7 @@ def test_two_runs_never_write_into_one_folder(tmp_path: Path) -> None:
 
 
 def test_a_run_that_waited_goes_on_from_what_the_other_measured(tmp_path: Path) -> None:
-    """Two runs of one plan into one folder: the second waits for the machine, then reads the folder anew and measures nothing twice."""
+    """Two runs of one plan into one folder: the second waits for the machine, then reads the folder again and measures nothing twice."""
     plan, runner = make_plan([scenario()], seed=0), FakeRunner()
 
     @contextlib.contextmanager
@@ -396,6 +396,8 @@ def test_a_time_budget_counts_from_the_beginning(tmp_path: Path) -> None:
     done = carry_out(make_plan([scenario()], seed=0), tmp_path, runner, budget=1.0, clock=lambda: now[0], settle=settle)
     assert (done.ran, runner.ran) == (0, [])
     assert "the time budget is spent: 6 of 6 blocks were not measured" in done.warnings[0]
+    with pytest.raises(NothingMeasured, match="6 of 6 blocks were not measured"):
+        done.with_trials(1.0)
 
 
 def test_a_machine_too_busy_for_times_counts_if_asked(tmp_path: Path) -> None:
@@ -594,9 +596,9 @@ def on(machine: dict[str, Any]) -> Callable[[Record, int], Record]:
     return lambda one, tries: dataclasses.replace(one, environment={**one.environment, **machine})
 
 
-@pytest.mark.parametrize("what", ["the folder", "the file", "the folder, made anew"])
+@pytest.mark.parametrize("what", ["the folder", "the file", "the folder, made again"])
 def test_records_that_are_deleted_meanwhile_end_the_run(tmp_path: Path, what: str) -> None:
-    """A results folder, or a file of it, that is deleted while a run writes there is not made anew in silence: the run ends and says so."""
+    """A results folder, or a file of it, that is deleted while a run writes there is not made again: the run ends and says so."""
     folder = tmp_path / "results"
 
     def delete(one: Record, tries: int) -> Record:
@@ -605,7 +607,7 @@ def test_records_that_are_deleted_meanwhile_end_the_run(tmp_path: Path, what: st
                 store.records_file(folder, one.scenario).unlink()
             else:
                 shutil.rmtree(folder)
-            if what.endswith("anew"):
+            if what.endswith("again"):
                 (folder / "logs").mkdir(parents=True)
         return one
 

@@ -222,7 +222,7 @@ for block in range(1, 10_000):
     assert len(read.warnings) <= 1
 
 
-def test_a_file_that_is_gone_is_not_made_anew_after_others(tmp_path: Path) -> None:
+def test_a_file_that_is_gone_is_not_made_again_after_others(tmp_path: Path) -> None:
     """Records that a run has written already and that are no longer there end it: it does not go on as if it had them."""
     store.append(tmp_path / "deep", record(block=1))
     store.append(tmp_path / "deep", record(block=2), after=True)

@@ -9,40 +9,39 @@ from __future__ import annotations
 import hashlib
 import inspect
 import shutil
-import site
-import sys
-import sysconfig
 import textwrap
 from collections.abc import Mapping
 from importlib.metadata import distribution
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from perfproof.builds.install import interpreter_probe
 from perfproof.builds.install.side_folder import PACKAGE
+from perfproof.builds.processes.supervised_process import Finished
 from perfproof.model.kinds.micro import MicroWorkload
 from perfproof.model.scenarios.scenario import Arm, PythonBuild, Scenario
 from perfproof.run.checks.catalog import Bench
+from tests.toy_interpreter import FAKES as FAKES
+from tests.toy_interpreter import interpreter as interpreter
 
-FAKES = Path(__file__).parent / "fakes"
 NOT_ALONE: Mapping[str, str] = {"OMP_WAIT_POLICY": "PASSIVE"}
 """For arms of a real vLLM: its threads wait for one another without spinning, since other tests want the cores too."""
 
 
-def interpreter(folder: Path, *, vllm: bool = True, pytest: bool = True) -> Path:
-    """Makes an environment whose Python is ours and whose packages are the stand-ins; its interpreter."""
-    packages = folder / "lib" / f"python{sys.version_info.major}.{sys.version_info.minor}" / "site-packages"
-    packages.mkdir(parents=True)
-    (folder / "bin").mkdir()
-    base = Path(sysconfig.get_config_var("BINDIR")) / f"python{sys.version_info.major}.{sys.version_info.minor}"
-    python = folder / "bin" / "python"
-    python.symlink_to(base if base.exists() else Path(sys.executable).resolve())
-    (folder / "pyvenv.cfg").write_text(f"home = {base.parent}\ninclude-system-site-packages = false\n")
-    if vllm:
-        shutil.copytree(FAKES / "vllm", packages / "vllm")
-        shutil.copytree(FAKES / "torch", packages / "torch")
-    if pytest:
-        (packages / "ours.pth").write_text("\n".join(site.getsitepackages()) + "\n")
-    return python
+_look, _seen = interpreter_probe.look, dict[tuple[Path, Path | None], interpreter_probe.Look | Finished]()
+
+
+def seen_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For tests that change nothing of an interpreter once it was used: each is looked at once, for every look starts it."""
+
+    def look(interpreter: Path, log: Path, *, tools: Path | None = None) -> interpreter_probe.Look | Finished:
+        if (interpreter, tools) not in _seen:
+            _seen[interpreter, tools] = _look(interpreter, log, tools=tools)
+        return _seen[interpreter, tools]
+
+    monkeypatch.setattr(interpreter_probe, "look", look)
 
 
 def package(folder: Path) -> Path:

@@ -82,6 +82,21 @@ def test_a_smaller_size_is_taken_and_kept() -> None:
     assert seen[0] == {"turns": 10, "name": "x", "rows": 4}
 
 
+def test_cases_with_the_same_round_are_counted_once() -> None:
+    """Where a size is cut, several cases have one round; each has its count, and says what was cut."""
+    seen: list[int] = []
+
+    def counted_round(parameters: dict[str, Any]) -> Any:
+        seen.append(parameters["turns"])
+        return lambda: counted_work.work(parameters["turns"])
+
+    cases = {f"turns={turns}": {"turns": turns} for turns in (20, 5, 30)}
+    counts = count_cases(bench(counted_round), cases, {"turns": 10})["counts"]
+    assert counts["turns=20"] == counts["turns=30"] != counts["turns=5"]
+    assert [counts[case]["at"] for case in cases] == [{"turns": 10}, {}, {"turns": 10}]
+    assert seen == sorted(seen, reverse=True)
+
+
 def test_a_round_that_fails_or_skips_leaves_the_trial_whole() -> None:
     """Whatever a benchmark's round raises is told in a line, pytest's skip as well."""
 

@@ -21,6 +21,7 @@ from perfproof.child.counting.counter import MONITORED, prove
 from perfproof.child.counting.monitoring import NAME
 from perfproof.child.counting.outside import readable
 from perfproof.child.counting.tally import CALLS, INCLUSIVE, INSTRUCTIONS
+from tests.child import counted_work
 
 HERE = __name__
 NEEDS_MONITORING = pytest.mark.skipif(not MONITORED, reason="sys.monitoring came with Python 3.12")
@@ -157,6 +158,16 @@ def test_what_a_function_calls_is_its_own_once_and_inclusive_of_its_callers(coun
     own = tally.functions[f"{HERE}:looped"][INSTRUCTIONS] + tally.functions[f"{HERE}:straight"][INSTRUCTIONS]
     assert tally.functions[f"{HERE}:looped"][INCLUSIVE] == own
     assert tally.functions[f"{HERE}:straight"][CALLS] == 10
+
+
+def test_of_one_package_no_function_of_others_is_counted() -> None:
+    """Those that others call are, and what others did is in no number."""
+    tally = counted(
+        Counter(within="tests.child.counted_work"), lambda: sorted([2, 1], key=lambda turns: counted_work.work(turns) + straight(turns))
+    )
+    assert list(tally.functions) == ["tests.child.counted_work:work"]
+    assert tally.functions["tests.child.counted_work:work"][CALLS] == 2
+    assert tally.c_calls == {"len": 3}
 
 
 @pytest.mark.parametrize("work", [lambda: list(given_one_by_one(30)), lambda: down(20), caught, lambda: sorted([3, 1], key=lambda n: -n)])

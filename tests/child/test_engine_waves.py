@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perfproof.child.counting import Tally
-from perfproof.child.engine.features import DECODE, ENTERS, OUTPUT, Feature
+from perfproof.child.engine.features import DECODE, ENTERS, OUTPUT, Feature, engines
 from perfproof.child.engine.waves import AROUND, Wave, agreed, in_place, odd, outside_of, phases_of, timed
 
 LONG = Feature("long", output=100, positions=(20, 60))
@@ -106,3 +106,9 @@ def test_of_profiled_waves_the_fastest_is_taken_where_another_agrees() -> None:
 def test_times_that_scatter_or_were_interrupted_or_contradict_have_no_share(alone: list[Wave], profiled: list[Wave]) -> None:
     """Waves that do not agree, a step beside which another process ran, more seconds within a step than it has, no waves at all."""
     assert outside_of(alone, profiled, STEP) == {}
+
+
+def test_features_share_engines_in_the_order_in_which_they_are_asked_for() -> None:
+    """An engine whose start is counted serves nothing else, for it was made under the counter."""
+    groups = engines(("LoRA", "start and end", "penalties", "plain"))
+    assert [[feature.name for feature in group] for group in groups] == [["LoRA"], ["start and end"], ["penalties", "plain"]]

@@ -17,6 +17,7 @@ import yaml
 
 from perfproof.cli import main
 from perfproof.cli.ci_command import BUILDKITE, GITHUB
+from tests.published_schemas import refusal
 from tests.pytest_plugin.project import commit, git
 
 HERE = Path(__file__).resolve().parents[2]
@@ -52,11 +53,8 @@ def test_the_committed_workflows_are_what_the_command_in_their_head_writes(tmp_p
 
 def test_the_workflows_are_what_their_services_read(written: Path) -> None:
     """GitHub's and Buildkite's own schemas accept them."""
-    for schema, names in (("vendor.github-workflows", (GATE, COMMENT)), ("vendor.buildkite", (PIPELINE,))):
-        paths = [str(written / name) for name in names]
-        words = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", schema, *paths]
-        done = subprocess.run(words, capture_output=True, text=True)
-        assert done.returncode == 0, done.stdout + done.stderr
+    assert refusal("github-workflows", written / GATE, written / COMMENT) == ""
+    assert refusal("buildkite", written / PIPELINE) == ""
 
 
 def test_code_from_a_pull_request_runs_with_the_right_to_read_alone(written: Path) -> None:

@@ -29,9 +29,9 @@ def site(python):
 
 
 def venv(folder):
-    import tests.toy
+    import tests.toy_interpreter  # nothing of perfproof: its import takes longer than what is done here
 
-    tests.toy.interpreter(Path(folder), vllm=False)
+    tests.toy_interpreter.interpreter(Path(folder), vllm=False)
     pip = site(Path(folder) / "bin" / "python") / "pip"
     pip.mkdir()
     (pip / "__init__.py").touch()

@@ -23,6 +23,7 @@ def test_a_comma_beside_a_point_in_such_a_place_is_a_doubt(one: int, two: int, t
     texts = [f"{one},{two:03}", f"{three}.{four:03}"]
     assert convention(texts) == ""
     assert doubtful(["7,500", "7.250"]) == "7,500"
+    assert doubtful(["1,204,551", "980,221"]) == ""
 
 
 @pytest.mark.parametrize(

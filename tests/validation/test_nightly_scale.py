@@ -19,7 +19,7 @@ def reds(rule: Rule, change: float, nights: int = 6) -> int:
 
 
 def test_a_lane_alone_keeps_its_error_and_both_family_rules_keep_far_less() -> None:
-    """Of 3,600 quiet runs at most 1 % are red, and next to none where a red is measured anew or the lanes share the error."""
+    """Of 3,600 quiet runs at most 1 % are red, and next to none where a red is measured again or the lanes share the error."""
     alone, again, shared = (reds(rule, 0.0) for rule in RULES)
     assert 0 < alone <= 0.01 * 6 * LANES * 1.3
     assert max(again, shared) <= 2

@@ -5,22 +5,19 @@ from __future__ import annotations
 import csv
 import os
 import re
-from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pytest
-import ruptures
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
 from perfproof.analysis.steps import Change, Group, find, steps
-from perfproof.analysis.steps.deviation_partition import LEAST, PRICE, costs, splits
+from perfproof.analysis.steps.deviation_partition import costs, splits
 from perfproof.analysis.steps.level_test import chance, two_levels
 from perfproof.analysis.steps.rank_scan import LONGEST, proposals, ranks, stretches
 from perfproof.analysis.steps.step_detection import between
-from perfproof.validation.simulated.step_detectors import AbsoluteDeviations
 
 FLOOR = 0.02
 LABELLED = Path(os.environ.get("PERFPROOF_LABELLED", Path(__file__).parents[3].parent / "shared/data/sap-hana-small-2021"))
@@ -276,24 +273,6 @@ def test_the_table_holds_the_cost_of_every_stretch(seed: int, n: int) -> None:
         for end in range(start + 1, n + 1):
             part = values[start:end]
             assert table[start, end] == pytest.approx(np.abs(part - np.median(part)).sum())
-
-
-@settings(max_examples=30, deadline=None)
-@given(SEEDS, st.integers(2 * LEAST, 60), st.integers(0, 3))
-def test_the_partition_is_the_one_of_ruptures(seed: int, n: int, steps: int) -> None:
-    """`ruptures.Pelt` on the same cost and price finds the same levels; where its pruning misses the best, ours costs less."""
-    source = np.random.default_rng(seed)
-    y = source.standard_normal(n)
-    for place in source.integers(0, n, steps):
-        y[place:] += source.normal(0, 4)
-    theirs = ruptures.Pelt(custom_cost=AbsoluteDeviations(), min_size=LEAST, jump=1).fit(y).predict(pen=PRICE * np.log(n))[:-1]
-    assert splits(y, 1.0) == theirs or _price(y, splits(y, 1.0)) < _price(y, theirs)
-
-
-def _price(y: np.ndarray, found: list[int]) -> float:
-    bounds = [0, *found, y.size]
-    parts = [y[start:end] for start, end in pairwise(bounds)]
-    return sum(float(np.abs(part - np.median(part)).sum()) for part in parts) + PRICE * np.log(y.size) * len(found)
 
 
 @given(st.lists(st.integers(-3, 3), min_size=1, max_size=30))

@@ -157,7 +157,7 @@ def test_a_series_of_v1_goes_on_and_one_of_v2_is_another() -> None:
 
 
 def test_a_point_of_v2_says_so_in_its_setting() -> None:
-    """Where a series begins anew, the setting beside it names the runner."""
+    """Where a series begins again, the setting beside it names the runner."""
     named = [one.what.get("model runner") for one in entries_of(ran(definition(), V2, V2)) if isinstance(one, Setting)]
     assert "V2" in named
 

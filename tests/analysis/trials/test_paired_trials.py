@@ -16,7 +16,7 @@ from perfproof.analysis.trials.paired_trials import attempts, counts, latest, wh
 from perfproof.model.documents.decode import scenario_of
 from perfproof.model.records.record import Record, Status
 from perfproof.model.verdicts.judged import Outcome
-from tests.factory import DEFINITION, record
+from tests.factory import ATTESTATION, DEFINITION, record, run
 
 
 def _told(said: str) -> list[Record]:
@@ -115,3 +115,21 @@ def test_unequal_work_is_told_of_counts_too_where_the_times_are_spoilt() -> None
     (row,) = (row for row in found.judged if row.metric == "bytes_per_swap")
     assert row.verdict is Outcome.UNTESTABLE
     assert "did different work" in row.reason
+
+
+@pytest.mark.parametrize(("python", "outcome"), [("3.11.7", Outcome.REGRESSED), ("3.12.4", Outcome.UNTESTABLE)])
+def test_rounds_over_a_loop_are_not_compared_between_pythons(python: str, outcome: Outcome) -> None:
+    """The loop has another speed in each; the rounds' own time is compared all the same."""
+    definition = {**DEFINITION, "metrics": {"round_time": {"primary": True}, "normalized_round_time": {"primary": True}}}
+    _, after = list(definition["arms"])
+    records = [
+        dataclasses.replace(
+            trial,
+            measurements={**trial.measurements, "normalized_round_time": 1e3 * trial.measurements["round_time"]},
+            attestation=dataclasses.replace(ATTESTATION, python=python if trial.arm == after else ATTESTATION.python),
+        )
+        for trial in run([1.0, 1.01, 0.99, 1.0, 1.01, 0.99], [2.0, 2.02, 1.98, 2.0, 2.02, 1.99], definition=definition)
+    ]
+    (found,) = judge_records(records)
+    verdicts = {row.metric: row.verdict for row in found.judged}
+    assert verdicts == {"round_time": Outcome.REGRESSED, "normalized_round_time": outcome}

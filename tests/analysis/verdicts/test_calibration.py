@@ -6,10 +6,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from hypothesis.extra.numpy import arrays
-from statsmodels.stats.diagnostic import acorr_ljungbox
 
 from perfproof.analysis.stats.samples import Lost, PairedSample, Status, pair_arrays
 from perfproof.analysis.stats.scaling import growth, slope_difference
@@ -51,14 +47,6 @@ def test_an_order_effect_fails_the_long_form_only() -> None:
     assert long.order is not None
     assert long.order.effect == pytest.approx(0.04, abs=0.01)
     assert short.passed
-
-
-@settings(deadline=None)
-@given(x=arrays(float, st.integers(60, 200), elements=st.floats(-1, 1, width=32)))
-def test_autocorrelation_agrees_with_statsmodels(x: np.ndarray) -> None:
-    """The same p of Ljung and Box's test from other people's code; blocks that do not scatter are not autocorrelated."""
-    theirs = float(acorr_ljungbox(x, lags=[1])["lb_pvalue"].iloc[0]) if np.ptp(x) > 0 else 1.0
-    assert autocorrelation(x).p == pytest.approx(theirs, rel=1e-6, abs=1e-12)
 
 
 def test_autocorrelation_is_measured_without_bias_and_widens() -> None:

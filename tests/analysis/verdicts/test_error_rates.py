@@ -6,11 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from statsmodels.stats.proportion import confint_proportions_2indep
 
-from perfproof.analysis.verdicts.error_rates import newcombe
 from perfproof.cli import main
 from perfproof.model.base.errors import EXIT_PASS, EXIT_REGRESSED, EXIT_USAGE
 
@@ -77,13 +73,3 @@ def test_fewer_errors_are_better(tmp_path: Path, capsys: pytest.CaptureFixture[s
     (tmp_path / "half.csv").write_text("block,arm,errors\n1,a,0\n")
     assert main(["judge", str(tmp_path / "half.csv"), "--better", "lower"]) == EXIT_USAGE
     assert "column requests is missing" in capsys.readouterr().err
-
-
-COUNTS = st.integers(1, 5000).flatmap(lambda total: st.tuples(st.integers(0, total), st.just(total)))
-
-
-@given(COUNTS, COUNTS, st.sampled_from([0.005, 0.02, 0.05]))
-def test_the_interval_of_two_shares_is_that_of_statsmodels(one: tuple[int, int], other: tuple[int, int], error: float) -> None:
-    """Newcombe's interval agrees with `confint_proportions_2indep`, at the ends of the range too."""
-    expected = confint_proportions_2indep(*one, *other, method="newcomb", compare="diff", alpha=error)
-    assert newcombe(*one, *other, error) == pytest.approx(expected, abs=1e-9)

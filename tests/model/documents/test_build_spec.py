@@ -28,6 +28,11 @@ def test_every_form_is_understood() -> None:
     url = "https://example.org/vllm-0.33.0.dev1%2Bcu129-cp38-abi3-linux_x86_64.whl"
     assert parse_build(url, "new", HERE)[1] == {"new": {"kind": "wheel", "wheel": url}}
     assert parse_build("/a+b/bin/python", "new", HERE)[1] == {"new": {"kind": "python", "path": "/a+b/bin/python"}}
+    assert parse_build("image:vllm/vllm-openai:nightly", "new", HERE)[1] == {"new": {"kind": "image", "image": "vllm/vllm-openai:nightly"}}
+    assert parse_build("podman:localhost/x:1+my.diff", "new", HERE)[1] == {
+        "new_base": {"kind": "image", "image": "localhost/x:1", "runtime": "podman"},
+        "new": {"kind": "overlay", "base": "new_base", "diff": "/here/my.diff"},
+    }
     assert parse_build("before", "new", HERE) == ("before", {})
     assert parse_build("base", "new", HERE, base="default") == ("default", {})
     assert parse_build("base+my.diff", "new", HERE, base="default")[1] == {

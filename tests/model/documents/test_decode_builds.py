@@ -224,3 +224,16 @@ def test_what_is_no_wheel_of_vllm_is_told(tmp_path: Path) -> None:
     assert "No such file" in told(tmp_path, kind="wheel", wheel=WHEEL)[0]
     (tmp_path / WHEEL).write_bytes(b"one")
     assert "the scenario expects" in told(tmp_path, kind="wheel", wheel=WHEEL, sha256="0" * 64)[0]
+
+
+def test_an_image_is_known_by_its_digest(tmp_path: Path) -> None:
+    """One tag with two digests is two builds, two tags of one digest are one; a record has the digest."""
+    named = (("x:1", "ab" * 32), ("x:2", "ab" * 32), ("x:1", "cd" * 32))
+    found = [loaded(tmp_path, nightly={"kind": "image", "image": image, "digest": digest}) for image, digest in named]
+    builds = [scenario.builds["nightly"] for scenario in found]
+    assert builds[0].label == "image x:1 (abababab)"
+    assert builds[0].key == builds[1].key != builds[2].key
+    assert next(scenario.digest for scenario in found) == found[1].digest != found[2].digest
+    assert scenario_of(found[0].definition, source="a record").digest == found[0].digest
+    assert "does not match" in told(tmp_path, kind="image", image="-v/:/host")[0]
+    assert "expected 'docker' or 'podman'" in told(tmp_path, kind="image", image="x", runtime="lxc")[0]

@@ -48,6 +48,6 @@ def test_every_fault_of_the_file_is_reported(tmp_path: Path) -> None:
     with pytest.raises(BadInput) as caught:
         load_upstream(written(tmp_path, text))
     told = "\n".join(caught.value.faults)
-    for words in ("changes.0: unknown key 'more'", "scenario: expected a text", "version: expected one such as", "pull: expected a number"):
+    for words in ("changes.0: unknown key 'more'", "scenario: expected a name", "version: expected one such as", "pull: expected a number"):
         assert words in told
     assert "changes.1: expected a mapping" in told

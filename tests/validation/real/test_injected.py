@@ -124,22 +124,22 @@ class SlowedRunner:
         """Nothing stays open."""
 
 
-@pytest.fixture
-def measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> machine_runs.Place:
-    """One batch with its sittings, run on runners that need no vLLM."""
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory: pytest.TempPathFactory) -> machine_runs.Place:
+    """One batch with its sittings, run on runners that need no vLLM; the tests read what it left."""
 
     @contextlib.contextmanager
     def runners(*_: Any) -> Iterator[Any]:
         runner = SlowedRunner(0.005)
         yield lambda scenario: runner
 
-    monkeypatch.setattr(machine_runs, "opened", runners)
-    monkeypatch.setattr(machine_runs, "settle", lambda *_: None)
-    monkeypatch.setattr("perfproof.run.host.preflight.settle", lambda *_, **__: None)
-    monkeypatch.setattr("perfproof.run.host.preflight.settle", lambda *_, **__: None)
-    place = machine_runs.Place(results=tmp_path / "lines", work=tmp_path / "work", builds=tmp_path / "builds", build=injected.DEFAULT_BUILD)
+    folder = tmp_path_factory.mktemp("measured")
+    place = machine_runs.Place(results=folder / "lines", work=folder / "work", builds=folder / "builds", build=injected.DEFAULT_BUILD)
     until = machine_runs.Until(end=1e9, clock=lambda: 0.0)
-    with RunProgress(Console(file=io.StringIO()), 0) as progress:
+    with pytest.MonkeyPatch.context() as patch, RunProgress(Console(file=io.StringIO()), 0) as progress:
+        patch.setattr(machine_runs, "opened", runners)
+        patch.setattr(machine_runs, "settle", lambda *_: None)
+        patch.setattr("perfproof.run.host.preflight.settle", lambda *_, **__: None)
         machine_runs.batch(1, place, until, progress)
         machine_runs.batch(1, place, until, progress)
         machine_runs.sitting(1, trials_taken(place.results), place, until, progress)
