@@ -25,7 +25,7 @@ OTHERWISE = {
     "cli/judge_commands.py": {"accuracy"},  # a verb
     "confirm/workloads.py": {"serve"},  # a word of vLLM's command
     "importers/pasted_text/lines/text_lines.py": {"command"},  # a part of a prompt
-    "importers/pasted_text/tables/side_labels.py": {"command"},  # a column of hyperfine's
+    "importers/pasted_text/tables/sides/side_labels.py": {"command"},  # a column of hyperfine's
     "importers/pasted_text/tables/table_readings.py": {"command"},  # a column of hyperfine's
     "importers/pasted_text/text_units.py": {"accuracy"},  # the measure of a score
     "importers/result_files/formats/frameworks/hyperfine.py": {"command"},  # a key of its results

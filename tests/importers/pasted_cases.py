@@ -12,7 +12,7 @@ import yaml
 
 from perfproof.importers import pasted_text
 from perfproof.importers.pasted_text import refusals
-from perfproof.importers.pasted_text.readings import Paste
+from perfproof.importers.pasted_text.context.readings import Paste
 
 FOLDER = Path(__file__).parents[1] / "data" / "pasted"
 _PAIR = re.compile(

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from perfproof.importers import pasted_text
-from perfproof.importers.pasted_text.readings import Paste
+from perfproof.importers.pasted_text.context.readings import Paste
 
 BASELINES = [
     "main",

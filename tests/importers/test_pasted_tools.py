@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from perfproof.cli import main
 from perfproof.importers import pasted_text
 from perfproof.importers.pasted_text import refusals
-from perfproof.importers.pasted_text.readings import Paste
+from perfproof.importers.pasted_text.context.readings import Paste
 
 SECONDS = st.integers(101, 99_999).map(lambda number: number / 100)
 SIDES = st.sampled_from([("main", "patched"), ("before", "after"), ("stock", "this PR"), ("old", "new")])

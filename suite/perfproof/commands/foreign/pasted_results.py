@@ -14,7 +14,7 @@ from perfproof.analysis.verdicts import accuracy_verdict
 from perfproof.commands import record_verdicts
 from perfproof.commands.foreign import evals
 from perfproof.importers import pasted_text
-from perfproof.importers.pasted_text.readings import Pair, Paste, ScorePair
+from perfproof.importers.pasted_text.context.readings import Pair, Paste, ScorePair
 from perfproof.model.base.errors import EXIT_PASS
 from perfproof.model.base.untrusted import line
 from perfproof.model.scenarios.metric_directions import zero_is_ordinary

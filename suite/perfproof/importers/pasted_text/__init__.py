@@ -22,9 +22,20 @@ from perfproof.importers.pasted_text.block_sides import BlockSides
 from perfproof.importers.pasted_text.clients.client_blocks import Block
 from perfproof.importers.pasted_text.clients.client_setup import Setup
 from perfproof.importers.pasted_text.clients.json_values import Structure
-from perfproof.importers.pasted_text.contexts import Context, contexts
-from perfproof.importers.pasted_text.headings import Heading, both
-from perfproof.importers.pasted_text.lines import (
+from perfproof.importers.pasted_text.context.contexts import Context, contexts
+from perfproof.importers.pasted_text.context.headings import Heading, both
+from perfproof.importers.pasted_text.context.readings import ORDINALS, Found, Paste, Reading
+from perfproof.importers.pasted_text.lines.text_lines import lines_of, load, with_sides
+from perfproof.importers.pasted_text.pairs import label_sides, pairing, side_spellings
+from perfproof.importers.pasted_text.pairs.pair_sections import plain_name
+from perfproof.importers.pasted_text.prose import runs_in_sentences, sentences
+from perfproof.importers.pasted_text.prose.paragraphs import Said
+from perfproof.importers.pasted_text.tables import captions, cell_legends, lm_eval_tables, table_readings
+from perfproof.importers.pasted_text.tables.shapes.table_shapes import Table
+from perfproof.importers.pasted_text.tables.sides import sides_elsewhere
+from perfproof.importers.pasted_text.text_items import Data, Item, Sentence
+from perfproof.importers.pasted_text.values.named_values import Named
+from perfproof.importers.pasted_text.written_out import (
     asked_keys,
     build_lines,
     call_profiles,
@@ -33,19 +44,10 @@ from perfproof.importers.pasted_text.lines import (
     load_tools,
     logged_numbers,
     spelt_out_sides,
+    spoken_openings,
     timed_calls,
     timed_expressions,
 )
-from perfproof.importers.pasted_text.lines.text_lines import lines_of, load, with_sides
-from perfproof.importers.pasted_text.named_values import Named
-from perfproof.importers.pasted_text.pairs import label_sides, pairing, side_spellings
-from perfproof.importers.pasted_text.pairs.pair_sections import plain_name
-from perfproof.importers.pasted_text.prose import runs_in_sentences, sentences
-from perfproof.importers.pasted_text.prose.paragraphs import Said
-from perfproof.importers.pasted_text.readings import ORDINALS, Found, Paste, Reading
-from perfproof.importers.pasted_text.tables import captions, cell_legends, lm_eval_tables, sides_elsewhere, table_readings
-from perfproof.importers.pasted_text.tables.table_shapes import Table
-from perfproof.importers.pasted_text.text_items import Data, Item, Sentence
 from perfproof.model.base import numerals
 from perfproof.model.base.errors import BadInput
 from perfproof.model.base.quantities import scale
@@ -69,7 +71,8 @@ def read(path: Path) -> Paste:
 
 def parse(text: str) -> Paste:
     """What a text holds."""
-    printed = with_sides(logged_numbers.told(asked_keys.told(load_tools.told(call_profiles.told(build_lines.told(lines_of(text)))))))
+    spoken = spoken_openings.told(lines_of(text))
+    printed = with_sides(logged_numbers.told(asked_keys.told(load_tools.told(call_profiles.told(build_lines.told(spoken))))))
     lines = listed_statistics.told(
         spelt_out_sides.told(listed_runs.told(runs_in_sentences.told(timed_expressions.told(timed_calls.told(printed)))))
     )

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from perfproof.importers.pasted_text.clients.client_blocks import Block
-from perfproof.importers.pasted_text.contexts import Context
-from perfproof.importers.pasted_text.readings import ordinal
+from perfproof.importers.pasted_text.context.contexts import Context
+from perfproof.importers.pasted_text.context.readings import ordinal
 
 
 class BlockSides:

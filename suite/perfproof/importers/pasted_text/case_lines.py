@@ -6,15 +6,15 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from perfproof.importers.pasted_text.alternatives import kind
-from perfproof.importers.pasted_text.cells import BULLET, DIGITS, UNIT, bare
-from perfproof.importers.pasted_text.inline_values import named_line, values_in
 from perfproof.importers.pasted_text.lines.text_lines import Line
-from perfproof.importers.pasted_text.named_values import Named, Value, values_of
 from perfproof.importers.pasted_text.prose import phrases
+from perfproof.importers.pasted_text.values.inline_values import named_line, values_in
+from perfproof.importers.pasted_text.values.named_values import Named, Value, values_of
+from perfproof.importers.pasted_text.words.alternatives import kind
+from perfproof.importers.pasted_text.words.cells import BULLET, DIGITS, UNIT, bare
 from perfproof.model.base.quantities import known
 from perfproof.model.scenarios.metric_directions import STATISTICS, better
-from perfproof.model.scenarios.side_names import role, split
+from perfproof.model.scenarios.side_names import names_a_side, role, split
 
 _SIZE = r"[0-9][0-9_]*[kKMG]?"
 _PART = (
@@ -99,7 +99,7 @@ def _is_case(name: str) -> bool:
 def _values(found: re.Match[str]) -> Iterator[Value]:
     """The numbers behind a case, in a known unit, or each with its own words; of a side where words of one stand in the case."""
     name, unit = found["name"].strip(" ,;|"), found.groupdict().get("unit")
-    ways = [(side, rest) for side, rest in split(name) if re.search(r"[0-9]", rest) and role(side) in ("baseline", "candidate")]
+    ways = [(side, rest) for side, rest in split(name) if re.search(r"[0-9]", rest) and names_a_side(side)]
     side, case = ways[0] if ways else ("", name)
     if unit is not None:
         values = list(values_of("", found["rest"])) if known(unit) and unit != "%" else []

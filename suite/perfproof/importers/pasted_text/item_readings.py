@@ -6,15 +6,15 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
-from perfproof.importers.pasted_text.cells import unit_of
 from perfproof.importers.pasted_text.clients.client_blocks import Block
 from perfproof.importers.pasted_text.clients.json_values import Structure
-from perfproof.importers.pasted_text.contexts import Context
-from perfproof.importers.pasted_text.named_values import OF_TWO, Named, Value, arrowed, in_order
-from perfproof.importers.pasted_text.readings import Found, Reading, Score
+from perfproof.importers.pasted_text.context.contexts import Context
+from perfproof.importers.pasted_text.context.readings import Found, Reading, Score
+from perfproof.importers.pasted_text.values.named_values import OF_TWO, Named, Value, arrowed, in_order
+from perfproof.importers.pasted_text.words.cells import unit_of
 from perfproof.model.base.quantities import known
 from perfproof.model.scenarios.metric_directions import STATISTICS, better, better_in
-from perfproof.model.scenarios.side_names import role
+from perfproof.model.scenarios.side_names import names_a_side
 
 _CHANGED = re.compile(r"(before|after) (?=\S)")
 """What begins the name of a number within a diff."""
@@ -120,7 +120,7 @@ def _inside(name: str) -> tuple[str, str]:
     if changed := _CHANGED.match(name):
         return changed[1], name[changed.end() :]
     side, dot, rest = name.partition(".")
-    return (side, rest) if dot and role(side) in ("baseline", "candidate") else ("", name)
+    return (side, rest) if dot and names_a_side(side) else ("", name)
 
 
 def of_line(item: Named, context: Context, place: int, order_of_all: str) -> Found:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from perfproof.importers.pasted_text.cells import DIGITS, RATE, UNIT, is_digits, spelt_unit
 from perfproof.importers.pasted_text.lines.text_lines import Line
-from perfproof.importers.pasted_text.nouns import METRIC
+from perfproof.importers.pasted_text.words.cells import DIGITS, RATE, UNIT, is_digits, spelt_unit
+from perfproof.importers.pasted_text.words.nouns import METRIC
 from perfproof.model.base import numerals
 from perfproof.model.base.quantities import known, scale
 

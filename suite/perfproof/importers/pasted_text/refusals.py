@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from perfproof.importers.pasted_text.cells import unit_of
-from perfproof.importers.pasted_text.readings import Paste
+from perfproof.importers.pasted_text.context.readings import Paste
+from perfproof.importers.pasted_text.words.cells import unit_of
 from perfproof.model.base.untrusted import line
 from perfproof.model.scenarios.metric_directions import better
 

@@ -9,25 +9,27 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from perfproof.importers.pasted_text import headings, inline_values
 from perfproof.importers.pasted_text.case_lines import case_line
-from perfproof.importers.pasted_text.cells import DIGITS, UNIT
 from perfproof.importers.pasted_text.clients.client_blocks import Block, json_block, serving_block
 from perfproof.importers.pasted_text.clients.client_setup import Setup, setup_line
 from perfproof.importers.pasted_text.clients.json_values import Structure, structure
 from perfproof.importers.pasted_text.clients.timing_blocks import google_benchmark, hyperfine_block
-from perfproof.importers.pasted_text.commands import COMMAND, command_of_side
-from perfproof.importers.pasted_text.field_lines import fields_line
-from perfproof.importers.pasted_text.headings import Heading
+from perfproof.importers.pasted_text.context import headings
+from perfproof.importers.pasted_text.context.commands import COMMAND, command_of_side
+from perfproof.importers.pasted_text.context.headings import Heading
 from perfproof.importers.pasted_text.lines.text_lines import Line
-from perfproof.importers.pasted_text.listed_values import listed_line
-from perfproof.importers.pasted_text.named_values import Named, Value
 from perfproof.importers.pasted_text.prose import phrases, sentences
 from perfproof.importers.pasted_text.prose.several_arms import several_arms
-from perfproof.importers.pasted_text.run_numbers import RUN, run_of
-from perfproof.importers.pasted_text.tables import aligned_tables, captions, case_titles, named_columns, table_shapes
-from perfproof.importers.pasted_text.tables.benchstat_tables import benchstat_table
-from perfproof.importers.pasted_text.tables.table_shapes import Table
+from perfproof.importers.pasted_text.tables import captions
+from perfproof.importers.pasted_text.tables.shapes import aligned_tables, case_titles, named_columns, table_shapes
+from perfproof.importers.pasted_text.tables.shapes.benchstat_tables import benchstat_table
+from perfproof.importers.pasted_text.tables.shapes.table_shapes import Table
+from perfproof.importers.pasted_text.values import inline_values
+from perfproof.importers.pasted_text.values.field_lines import fields_line
+from perfproof.importers.pasted_text.values.listed_values import listed_line
+from perfproof.importers.pasted_text.values.named_values import Named, Value
+from perfproof.importers.pasted_text.words.cells import DIGITS, UNIT
+from perfproof.importers.pasted_text.words.run_numbers import RUN, run_of
 from perfproof.model.base.quantities import known
 from perfproof.model.scenarios.metric_directions import better_in
 from perfproof.model.scenarios.side_names import role

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
 
-from perfproof.importers.pasted_text.cells import unit_of
-from perfproof.importers.pasted_text.nouns import METRIC
-from perfproof.importers.pasted_text.readings import Reading
+from perfproof.importers.pasted_text.context.readings import Reading
 from perfproof.importers.pasted_text.tables import captions
+from perfproof.importers.pasted_text.words.cells import unit_of
+from perfproof.importers.pasted_text.words.nouns import METRIC
 from perfproof.model.base.quantities import known, scale
 from perfproof.model.scenarios.evaluation_names import evaluates
 from perfproof.model.scenarios.metric_directions import NOUNS, better, better_in

@@ -138,6 +138,11 @@ def role(name: str) -> Role:
     return "both" if found and within and found != within else found or within
 
 
+def names_a_side(name: str) -> bool:
+    """Whether a name says which side it is, and of no other."""
+    return role(name) in ("baseline", "candidate")
+
+
 def _role(words: Sequence[str]) -> Role:
     if not words or "/" in words:
         return ""

@@ -7,13 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from perfproof.importers.pasted_text.cells import DIGITS, is_digits
 from perfproof.importers.pasted_text.clients.literals import parsed
 from perfproof.importers.pasted_text.lines.text_lines import Line
+from perfproof.importers.pasted_text.words.cells import DIGITS, is_digits
 from perfproof.model.base.quantities import known
 from perfproof.model.scenarios.metric_directions import better_in
 from perfproof.model.scenarios.metrics import Better
-from perfproof.model.scenarios.side_names import role
+from perfproof.model.scenarios.side_names import names_a_side
 
 _TITLE = re.compile(r"^=+[\w ().:-]*\b(?:benchmark|bench)\w* results?\b[\w ().:-]*=+$", re.IGNORECASE)
 _NAMED_BY = re.compile(r"(?i)\b(?:serving|offline|online|benchmark\w*|bench|results?|for|of)\b")
@@ -75,7 +75,7 @@ def serving_block(lines: Sequence[Line], at: int) -> tuple[Block, int] | None:
             unread.append((odd["name"].strip(), odd["value"].strip()))
     conditions = [*_announced(lines, at), *(pair for pair in (*values, *unread) if CONDITION.match(pair[0]))]
     named = _NAMED_BY.sub(" ", lines[at].text).strip(" =:-()")
-    side = named if role(named) in ("baseline", "candidate") else ""
+    side = named if names_a_side(named) else ""
     return Block(values=tuple(values), conditions=tuple(conditions), unread=tuple(unread), number=lines[at].number, side=side), place
 
 

@@ -12,18 +12,18 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
-from perfproof.importers.pasted_text.alternatives import told_apart
-from perfproof.importers.pasted_text.cells import UNIT, cell, unit_of
 from perfproof.importers.pasted_text.clients.client_blocks import RUN_KEYS
 from perfproof.importers.pasted_text.clients.literals import DEEPEST, parsed
 from perfproof.importers.pasted_text.lines.text_lines import Line
-from perfproof.importers.pasted_text.named_values import Value
+from perfproof.importers.pasted_text.values.named_values import Value
+from perfproof.importers.pasted_text.words.alternatives import told_apart
+from perfproof.importers.pasted_text.words.cells import UNIT, cell, unit_of
 from perfproof.model.base.number_range import is_number
 from perfproof.model.base.quantities import known
 from perfproof.model.records.eval_items import Total
 from perfproof.model.scenarios.eval_metrics import direction
 from perfproof.model.scenarios.metric_directions import better
-from perfproof.model.scenarios.side_names import release, role, split
+from perfproof.model.scenarios.side_names import names_a_side, release, role, split
 
 LARGEST, MOST_LINES, MOST_RUNS = 2_000_000, 20_000, 100
 _NAME = re.compile(r"^(?P<name>[^\W\d_][^{}\[\]:=]{0,60}?)(?:\s*[:=]\s*|\s(?=\{))(?=[{\[])")
@@ -129,7 +129,7 @@ def _items(found: Any, depth: int) -> Iterator[tuple[Any, Any]]:
 
 
 def _is_side(name: str) -> bool:
-    return role(name) in ("baseline", "candidate") and len(name) <= 80
+    return names_a_side(name) and len(name) <= 80
 
 
 def _walk(found: Any, place: _Place) -> Iterator[Value | Total | str]:

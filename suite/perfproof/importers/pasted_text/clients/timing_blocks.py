@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import takewhile
 
-from perfproof.importers.pasted_text.cells import DIGITS, UNIT
 from perfproof.importers.pasted_text.clients.client_blocks import Block
 from perfproof.importers.pasted_text.lines.text_lines import Line
+from perfproof.importers.pasted_text.words.cells import DIGITS, UNIT
 from perfproof.model.scenarios.side_names import role
 
 _TITLE = re.compile(r"^Benchmark\s+#?[0-9]{1,3}:\s+(?P<name>\S.*)$")

@@ -1,1 +1,1 @@
-"""A text as lines: without what only dresses them, tools' lines told as names and values, each side by its name. No item is found here."""
+"""A text as lines, without what only dresses them: quote marks, logs, diffs, markup. No item is found here."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from perfproof.importers.pasted_text.cells import DIGITS, UNIT, unit_of
 from perfproof.importers.pasted_text.lines import logs
+from perfproof.importers.pasted_text.words.cells import DIGITS, UNIT, unit_of
 from perfproof.model.base.quantities import known
 from perfproof.model.scenarios.metric_directions import better_in
 from perfproof.model.scenarios.side_names import role

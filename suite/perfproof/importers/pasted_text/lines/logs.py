@@ -6,10 +6,10 @@ import re
 from collections.abc import Sequence
 from itertools import groupby
 
-from perfproof.importers.pasted_text.cells import DIGITS, UNIT
 from perfproof.importers.pasted_text.lines import timing_lines
+from perfproof.importers.pasted_text.words.cells import DIGITS, UNIT
 from perfproof.model.scenarios.metric_directions import better_in
-from perfproof.model.scenarios.side_names import role
+from perfproof.model.scenarios.side_names import names_a_side, role
 
 _LOGGED = re.compile(
     r"^(?:\(\w{1,40} pid=[0-9]+\)\s*)?(?:\[?[0-9][0-9T:., /+Z-]{5,30}\]?\s+)?\[?(?:INFO|WARNING|WARN|DEBUG|ERROR)"
@@ -33,7 +33,7 @@ _TAGGED = re.compile(r"^\s*[\[(](?P<side>[^\[\]():]{2,30})[\])]\s+(?=[\[(]?[0-9]
 def _untagged(raw: str) -> str:
     """A line of a log behind its side as the side and what the line says; any other line as it is."""
     found = _TAGGED.match(raw)
-    logged = _LOGGED.match(found["rest"]) if found and role(found["side"]) in ("baseline", "candidate") else None
+    logged = _LOGGED.match(found["rest"]) if found and names_a_side(found["side"]) else None
     return f"{found['side']}: {logged['text']}" if found and logged else raw
 
 
@@ -46,7 +46,7 @@ def without_prefixes(plain: Sequence[str]) -> Sequence[str]:
     if any(found and _names_side(found["text"]) for found in logged):
         return [found["text"] if found else raw for raw, found in zip(plain, logged, strict=True)]
     several = sum(is_log for is_log, _ in groupby(found is not None for found, raw in zip(logged, plain, strict=True) if raw.strip())) > 1
-    headed = any(not found and role(raw.strip(" :#*[]=-")) in ("baseline", "candidate") for raw, found in zip(plain, logged, strict=True))
+    headed = any(not found and names_a_side(raw.strip(" :#*[]=-")) for raw, found in zip(plain, logged, strict=True))
     if not several and not headed:
         return plain
     return [found["text"] if found and _measures(found["text"]) else raw for raw, found in zip(plain, logged, strict=True)]

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from pathlib import Path
 
-from perfproof.importers.pasted_text.cells import DIGITS, UNIT
 from perfproof.importers.pasted_text.lines import diffs, logs, marked_up_tables, quoted_mail, timing_lines
+from perfproof.importers.pasted_text.words.cells import DIGITS, UNIT
 from perfproof.model.base.errors import BadInput
 from perfproof.model.base.quantities import known
 from perfproof.model.scenarios import foreign_words

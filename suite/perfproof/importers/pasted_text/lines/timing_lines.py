@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from perfproof.importers.pasted_text.cells import DIGITS
+from perfproof.importers.pasted_text.words.cells import DIGITS
 from perfproof.model.base.quantities import known
 from perfproof.model.scenarios.side_names import role
 

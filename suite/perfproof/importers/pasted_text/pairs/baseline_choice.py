@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from perfproof.importers.pasted_text.alternatives import full_precision, kind
-from perfproof.importers.pasted_text.readings import ORDINALS
+from perfproof.importers.pasted_text.context.readings import ORDINALS
+from perfproof.importers.pasted_text.words.alternatives import full_precision, kind
 from perfproof.model.scenarios.side_names import leans, release, role, switched
 
 _SUREST = ("before", "without", "baseline", "unpatched", "main", "master", "stock")

@@ -6,8 +6,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from perfproof.importers.pasted_text.readings import Reading
-from perfproof.model.scenarios.side_names import role, switched
+from perfproof.importers.pasted_text.context.readings import Reading
+from perfproof.model.scenarios.side_names import names_a_side, switched
 
 _APART = re.compile(r",\s+|\s+[/|@]\s+")
 LEAST = 4
@@ -23,7 +23,7 @@ def apart(readings: Sequence[Reading]) -> list[Reading]:
     ways = [list(dict.fromkeys(part[place].casefold() for part in parts)) for place in (0, 1)]
     if len(ways[0]) * len(ways[1]) != len(names) or min(map(len, ways)) < 2:
         return list(readings)
-    places = [place for place in (1, 0) if any(role(name) in ("baseline", "candidate") for name in ways[place])]
+    places = [place for place in (1, 0) if any(names_a_side(name) for name in ways[place])]
     plain = [place for place in places if not switched(*ways[place][:2])]
     if not places:
         return list(readings)

@@ -7,9 +7,9 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 
-from perfproof.importers.pasted_text.alternatives import alternatives, implementation, kind
-from perfproof.importers.pasted_text.cells import unit_of
-from perfproof.importers.pasted_text.readings import Reading
+from perfproof.importers.pasted_text.context.readings import Reading
+from perfproof.importers.pasted_text.words.alternatives import alternatives, implementation, kind
+from perfproof.importers.pasted_text.words.cells import unit_of
 from perfproof.model.scenarios.metric_directions import better
 from perfproof.model.scenarios.side_names import commit, release, role
 

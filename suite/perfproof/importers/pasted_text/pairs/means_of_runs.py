@@ -7,9 +7,9 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 
+from perfproof.importers.pasted_text.context.readings import Reading
 from perfproof.importers.pasted_text.pairs.pair_sections import plain_name
-from perfproof.importers.pasted_text.readings import Reading
-from perfproof.importers.pasted_text.run_means import MEAN
+from perfproof.importers.pasted_text.words.run_means import MEAN
 
 _WITHIN = re.compile(rf"(?i)(?<!\w){MEAN}(?:\s+of(?: the)?(?: [0-9]+)? runs)?(?!\w)")
 

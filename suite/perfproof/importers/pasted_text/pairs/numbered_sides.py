@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 
-from perfproof.importers.pasted_text.readings import Reading
+from perfproof.importers.pasted_text.context.readings import Reading
 from perfproof.model.scenarios.side_names import role
 
 _NUMBERED = re.compile(

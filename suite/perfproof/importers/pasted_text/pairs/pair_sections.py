@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from perfproof.importers.pasted_text.readings import Reading, ordinal
+from perfproof.importers.pasted_text.context.readings import Reading, ordinal
 from perfproof.model.base.quantities import known
 
 _UNIT = re.compile(r"\s*[(\[]([^()\[\]]{1,20})[)\]]")

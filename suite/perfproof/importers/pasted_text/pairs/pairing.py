@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 from statistics import median
 
 from perfproof.importers.pasted_text.clients.client_blocks import WORK, better
+from perfproof.importers.pasted_text.context.readings import Found, Pair, Paste, Reading, ScorePair, ordinal
 from perfproof.importers.pasted_text.pairs import cased_sides, means_of_runs, number_units, numbered_sides, pair_sections, score_pairs
 from perfproof.importers.pasted_text.pairs.baseline_choice import Choice, choose
 from perfproof.importers.pasted_text.pairs.pair_sections import Section, plain_name
-from perfproof.importers.pasted_text.readings import Found, Pair, Paste, Reading, ScorePair, ordinal
 from perfproof.model.base import numerals
 from perfproof.model.base.quantities import PLACES
 from perfproof.model.scenarios.metrics import Better

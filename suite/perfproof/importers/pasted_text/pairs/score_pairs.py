@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 
+from perfproof.importers.pasted_text.context.readings import Reading, Score, ScorePair
 from perfproof.importers.pasted_text.pairs import pair_sections
 from perfproof.importers.pasted_text.pairs.baseline_choice import choose
-from perfproof.importers.pasted_text.readings import Reading, Score, ScorePair
 from perfproof.model.records.eval_items import Total
 
 

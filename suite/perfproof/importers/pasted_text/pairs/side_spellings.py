@@ -7,8 +7,8 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from perfproof.importers.pasted_text.context.readings import Found
 from perfproof.importers.pasted_text.pairs.pair_sections import plain_name
-from perfproof.importers.pasted_text.readings import Found
 from perfproof.model.scenarios.side_names import role
 
 _CALLED = re.compile(

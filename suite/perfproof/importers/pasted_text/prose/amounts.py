@@ -7,8 +7,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from perfproof.importers.pasted_text.cells import DIGITS, RATE, is_digits, spelt_unit, unit_of
 from perfproof.importers.pasted_text.prose.side_mentions import Mention
+from perfproof.importers.pasted_text.words.cells import DIGITS, RATE, is_digits, spelt_unit, unit_of
 from perfproof.model.base.quantities import known, scale
 from perfproof.model.scenarios.metric_directions import better, word_set
 from perfproof.model.scenarios.side_names import role

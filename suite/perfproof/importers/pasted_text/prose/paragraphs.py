@@ -7,9 +7,9 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from perfproof.importers.pasted_text.named_values import Value
-from perfproof.importers.pasted_text.nouns import METRIC
 from perfproof.importers.pasted_text.prose import phrases
+from perfproof.importers.pasted_text.values.named_values import Value
+from perfproof.importers.pasted_text.words.nouns import METRIC
 from perfproof.model.base import numerals
 from perfproof.model.base.quantities import converted, known, scale
 from perfproof.model.scenarios.evaluation_names import evaluates

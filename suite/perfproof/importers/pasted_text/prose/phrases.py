@@ -10,15 +10,16 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from perfproof.importers.pasted_text.cells import BULLET, DIGITS, RUNS_BESIDE, UNIT, bare, unit_of
-from perfproof.importers.pasted_text.named_values import Value
 from perfproof.importers.pasted_text.prose import piece_cases
 from perfproof.importers.pasted_text.prose.amounts import Amount, amounts
 from perfproof.importers.pasted_text.prose.piece_names import MOST_WORDS, in_turn, names_of, units_of
 from perfproof.importers.pasted_text.prose.piece_sides import owners
 from perfproof.importers.pasted_text.prose.pieces import BRACKET, cut, without
 from perfproof.importers.pasted_text.prose.side_mentions import Mention, mentions
-from perfproof.importers.pasted_text.run_numbers import RUN, run_of
+from perfproof.importers.pasted_text.values.named_values import Value
+from perfproof.importers.pasted_text.words.cells import BULLET, DIGITS, RUNS_BESIDE, UNIT, bare, unit_of
+from perfproof.importers.pasted_text.words.run_numbers import RUN, run_of
+from perfproof.importers.pasted_text.words.unmeasured import UNMEASURED
 from perfproof.model.base.quantities import known
 from perfproof.model.scenarios.metric_directions import better, better_in
 from perfproof.model.scenarios.side_names import role
@@ -204,7 +205,7 @@ def of_line(line: str) -> list[Value]:
         rf"(?i)(?:(?:with|on|in)\s+)?{re.escape(values[0].side)}(?:\s*:?\s+[~≈]?[0-9]|\s{{2,}}[^\W\d])", BULLET.sub("", line)
     ):
         return values
-    if len(values) == 1 and values[0].side and better(values[0].name) is not None and _UNMEASURED.search(text):
+    if len(values) == 1 and values[0].side and better(values[0].name) is not None and UNMEASURED.search(text):
         return values if {role(side.name) for side in mentions(text)} == {"baseline", "candidate"} else []
     if (
         len(values) == 1
@@ -225,12 +226,6 @@ _SENTENCE = re.compile(
 """Words of a sentence, which is read with those around it."""
 
 
-_UNMEASURED = re.compile(
-    r"(?i)\b(?:(?:not|never) (?:yet )?(?:run|ran|measured|tested|done|available|finished|supported)|crash\w*|fail\w*|oom\w*"
-    r"|timed out|pending|running"
-    r"|missing|skipped|todo|tbd|n/a|did(?:n't| not) (?:run|finish|fit))\b"
-)
-"""What a line says of the side that has no number."""
 _REST = re.compile(rf"(?i){UNIT}|\W+|\b(?:on|with|in|for|at|the)\b")
 
 

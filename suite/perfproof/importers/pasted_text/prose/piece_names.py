@@ -6,9 +6,9 @@ import re
 from collections.abc import Sequence
 from itertools import pairwise
 
-from perfproof.importers.pasted_text.cells import unit_of
-from perfproof.importers.pasted_text.nouns import METRIC, measured_in
 from perfproof.importers.pasted_text.prose.pieces import Piece
+from perfproof.importers.pasted_text.words.cells import unit_of
+from perfproof.importers.pasted_text.words.nouns import METRIC, measured_in
 from perfproof.model.base.quantities import scale
 from perfproof.model.scenarios.metric_directions import STATISTICS, better, word_set
 

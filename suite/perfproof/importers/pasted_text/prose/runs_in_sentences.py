@@ -6,10 +6,10 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from perfproof.importers.pasted_text.cells import BULLET, DIGITS, UNIT, bare
 from perfproof.importers.pasted_text.lines.text_lines import Line
-from perfproof.importers.pasted_text.nouns import METRIC
 from perfproof.importers.pasted_text.prose.side_mentions import mentions
+from perfproof.importers.pasted_text.words.cells import BULLET, DIGITS, UNIT, bare
+from perfproof.importers.pasted_text.words.nouns import METRIC
 
 _RUNS = re.compile(
     rf"(?:[^\d:;]{{3,60}}:\s+)?(?P<lead>[^:;]{{3,120}}?)(?:\s*[:=]|\s(?:gave|give|gives|are|were|is|was|got|measured|showed"

@@ -12,9 +12,9 @@ from dataclasses import replace
 
 from packaging.version import Version
 
-from perfproof.importers.pasted_text.cells import RATE, UNIT, spelt_unit
 from perfproof.importers.pasted_text.prose import paragraphs
 from perfproof.importers.pasted_text.prose.paragraphs import Said
+from perfproof.importers.pasted_text.words.cells import RATE, UNIT, spelt_unit
 from perfproof.model.base.quantities import known
 from perfproof.model.scenarios.side_names import release
 

@@ -10,14 +10,15 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from perfproof.importers.pasted_text.cells import BULLET, DIGITS, RATE, bare, cell, is_digits, spelt_unit
 from perfproof.importers.pasted_text.lines.text_lines import Line
-from perfproof.importers.pasted_text.named_values import Named, Value
-from perfproof.importers.pasted_text.nouns import METRIC, measured_in
 from perfproof.importers.pasted_text.prose.piece_names import called
+from perfproof.importers.pasted_text.values.named_values import Named, Value
+from perfproof.importers.pasted_text.words.cells import BULLET, DIGITS, RATE, bare, cell, is_digits, spelt_unit
+from perfproof.importers.pasted_text.words.nouns import METRIC, measured_in
+from perfproof.importers.pasted_text.words.unmeasured import UNMEASURED
 from perfproof.model.base.quantities import known
 from perfproof.model.scenarios.metric_directions import STATISTICS, better, better_in, word_set
-from perfproof.model.scenarios.side_names import role
+from perfproof.model.scenarios.side_names import names_a_side, role
 
 MOST_WORDS, LEAST, LONGEST = 5, 3, 400
 _NUMBER = rf"[~≈]?(?P<digits>{DIGITS}(?<![.,]))\s?(?P<unit>{RATE})?"
@@ -70,14 +71,14 @@ def _listed(text: str) -> _Found | None:
     """A metric and then each arm before its number."""
     head = _HEAD.match(text)
     name, rest = (head["name"], text[head.end() :]) if head else ("", text)
-    if role(name) in ("baseline", "candidate"):
+    if names_a_side(name):
         return None
     arms: list[_Arm] = []
     missing: list[tuple[str, str]] = []
     for part in re.split(r"(?<!\d),\s*(?:and\s+)?|(?<=\d),\s+(?:and\s+)?|;\s+|\s+/\s+|\s+(?:and|vs\.?|versus)\s+", rest):
         if (one := _NAME_FIRST.fullmatch(part)) and is_digits(one["digits"]):
             arms.append(_Arm(side=one["side"], digits=one["digits"], unit=spelt_unit(one["unit"] or "")))
-        elif (gone := _MISSING.fullmatch(part)) and (cell(gone["what"]).kind == "missing" or _GONE.fullmatch(gone["what"])):
+        elif (gone := _MISSING.fullmatch(part)) and (cell(gone["what"]).kind == "missing" or UNMEASURED.fullmatch(gone["what"])):
             missing.append((gone["side"], gone["what"]))
         else:
             return None
@@ -86,13 +87,6 @@ def _listed(text: str) -> _Found | None:
         return None
     whole = _alike(arms, name)
     return (name, whole, missing) if whole and all(_is_side(side) for side, _ in missing) else None
-
-
-_GONE = re.compile(
-    r"(?i)(?:crash\w*|fail\w*|oom\w*|timed out|(?:not|never) (?:yet )?(?:run|measured|tested|done|available|supported"
-    r"|finished)(?: yet)?|pending|broken"
-    r"|did(?: not|n't) (?:run|finish|fit)|to be (?:run|done)|todo|tbd|n/a|skipped|missing)"
-)
 
 
 def _behind(text: str) -> _Found | None:

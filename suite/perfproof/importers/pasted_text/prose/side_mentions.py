@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from perfproof.importers.pasted_text.nouns import measured_in
+from perfproof.importers.pasted_text.words.nouns import measured_in
 from perfproof.model.base.quantities import known
 from perfproof.model.scenarios import foreign_words
 from perfproof.model.scenarios.metric_directions import better, word_set
-from perfproof.model.scenarios.side_names import BASELINES, CANDIDATES, Role, commit, release, role, split
+from perfproof.model.scenarios.side_names import BASELINES, CANDIDATES, Role, commit, names_a_side, release, role, split
 
 LONGEST = 400
 _WORD = re.compile(r"w/o?(?=\s)|[^\W\d_][\w#~^-]*(?:\.[A-Za-z]+)*|#[0-9]+")
@@ -139,7 +139,7 @@ def _is_within(one: Mention, lead: re.Match[str]) -> bool:
 def _is_lead(name: str) -> bool:
     """Whether the words before a line's first colon are a side's."""
     return (
-        (role(name) in ("baseline", "candidate") or release(name) is not None or commit(name))
+        (names_a_side(name) or release(name) is not None or commit(name))
         and not measured_in(name.replace("_", " "))
         and len(name.split()) <= 6
         and not _VERB.search(name)

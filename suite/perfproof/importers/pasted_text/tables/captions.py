@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from perfproof.importers.pasted_text.cells import UNIT, unit_of
-from perfproof.importers.pasted_text.contexts import Context
-from perfproof.importers.pasted_text.nouns import METRIC
+from perfproof.importers.pasted_text.context.contexts import Context
+from perfproof.importers.pasted_text.words.cells import UNIT, unit_of
+from perfproof.importers.pasted_text.words.nouns import METRIC
 from perfproof.model.base.quantities import known
 from perfproof.model.scenarios.metric_directions import better, better_in
 

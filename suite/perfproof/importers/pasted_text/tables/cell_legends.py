@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from perfproof.importers.pasted_text.cells import bare, cell
+from perfproof.importers.pasted_text.words.cells import bare, cell
 from perfproof.model.scenarios.side_names import release, role
 
 Order = tuple[str, str]

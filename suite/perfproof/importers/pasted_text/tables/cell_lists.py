@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from perfproof.importers.pasted_text.inline_values import values_in
-from perfproof.importers.pasted_text.named_values import Value
+from perfproof.importers.pasted_text.values.inline_values import values_in
+from perfproof.importers.pasted_text.values.named_values import Value
 
 LEAST, LONGEST = 2, 200
 

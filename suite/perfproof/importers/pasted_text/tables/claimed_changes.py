@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from perfproof.importers.pasted_text.cells import is_digits
 from perfproof.importers.pasted_text.tables.table_grid import Grid
+from perfproof.importers.pasted_text.words.cells import is_digits
 from perfproof.model.base import numerals
 
 _CHANGE = re.compile(r"^[(\[]?\s*(?P<change>[-+]?\s?[0-9][0-9.,]*)\s?(?:%|percent)")

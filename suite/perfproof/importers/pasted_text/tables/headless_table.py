@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from perfproof.importers.pasted_text.cells import Cell, cell, unit_of
-from perfproof.importers.pasted_text.contexts import Context
-from perfproof.importers.pasted_text.readings import Found, Reading, ordinal
+from perfproof.importers.pasted_text.context.contexts import Context
+from perfproof.importers.pasted_text.context.readings import Found, Reading, ordinal
+from perfproof.importers.pasted_text.words.cells import Cell, cell, unit_of
 
 
 def read(rows: Sequence[Sequence[str]], context: Context, number: int, place: int) -> Found:

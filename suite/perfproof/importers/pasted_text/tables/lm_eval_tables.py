@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from perfproof.importers.pasted_text.contexts import Context
-from perfproof.importers.pasted_text.readings import Found, Reading, Score
-from perfproof.importers.pasted_text.tables.table_shapes import Table
+from perfproof.importers.pasted_text.context.contexts import Context
+from perfproof.importers.pasted_text.context.readings import Found, Reading, Score
+from perfproof.importers.pasted_text.tables.shapes.table_shapes import Table
 from perfproof.model.base import numerals
 from perfproof.model.records.eval_items import Total
 from perfproof.model.scenarios.eval_metrics import direction

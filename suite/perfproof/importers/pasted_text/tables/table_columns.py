@@ -7,11 +7,10 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
-from perfproof.importers.pasted_text.cells import Cell, unit_of
-from perfproof.importers.pasted_text.run_means import is_mean
-from perfproof.importers.pasted_text.run_numbers import RUN
-from perfproof.importers.pasted_text.tables import sides_elsewhere
-from perfproof.importers.pasted_text.tables.column_names import (
+from perfproof.importers.pasted_text.tables.sides import sides_elsewhere
+from perfproof.importers.pasted_text.tables.sides.sided_columns import with_sides
+from perfproof.importers.pasted_text.words.cells import Cell, unit_of
+from perfproof.importers.pasted_text.words.column_names import (
     KEY,
     PLAIN_VALUE,
     SPREAD,
@@ -22,7 +21,8 @@ from perfproof.importers.pasted_text.tables.column_names import (
     statistic,
     unbracketed,
 )
-from perfproof.importers.pasted_text.tables.sided_columns import with_sides
+from perfproof.importers.pasted_text.words.run_means import is_mean
+from perfproof.importers.pasted_text.words.run_numbers import RUN
 from perfproof.model.base.quantities import known
 from perfproof.model.scenarios.metric_directions import better, better_in
 from perfproof.model.scenarios.side_names import role

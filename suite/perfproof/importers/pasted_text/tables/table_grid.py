@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from perfproof.importers.pasted_text.cells import Cell
-from perfproof.importers.pasted_text.contexts import Context
-from perfproof.importers.pasted_text.readings import Reading
-from perfproof.importers.pasted_text.run_numbers import RUN, run_of
-from perfproof.importers.pasted_text.tables.column_names import Column, statistic
+from perfproof.importers.pasted_text.context.contexts import Context
+from perfproof.importers.pasted_text.context.readings import Reading
+from perfproof.importers.pasted_text.words.cells import Cell
+from perfproof.importers.pasted_text.words.column_names import Column, statistic
+from perfproof.importers.pasted_text.words.run_numbers import RUN, run_of
 from perfproof.model.base.quantities import scale
 from perfproof.model.scenarios.metric_directions import better
 

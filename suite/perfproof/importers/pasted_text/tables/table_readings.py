@@ -6,25 +6,19 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from perfproof.importers.pasted_text.alternatives import told_apart
-from perfproof.importers.pasted_text.cells import DIGITS, Cell, bare, cell, unit_of
 from perfproof.importers.pasted_text.clients.timing_blocks import apart
-from perfproof.importers.pasted_text.contexts import Context
-from perfproof.importers.pasted_text.readings import Found, Reading
-from perfproof.importers.pasted_text.tables import (
-    cell_legends,
-    claimed_changes,
-    grouped_heads,
-    headless_table,
-    side_labels,
-    sides_elsewhere,
-    table_columns,
-)
-from perfproof.importers.pasted_text.tables.column_names import KEY, statistic
-from perfproof.importers.pasted_text.tables.side_columns import columns_of_sides
-from perfproof.importers.pasted_text.tables.side_rows import rows_of_sides, sides_in_labels, values_only
+from perfproof.importers.pasted_text.context.contexts import Context
+from perfproof.importers.pasted_text.context.readings import Found, Reading
+from perfproof.importers.pasted_text.tables import cell_legends, claimed_changes, headless_table, table_columns
+from perfproof.importers.pasted_text.tables.shapes import grouped_heads
+from perfproof.importers.pasted_text.tables.shapes.table_shapes import Table
+from perfproof.importers.pasted_text.tables.sides import side_labels, sides_elsewhere
+from perfproof.importers.pasted_text.tables.sides.side_columns import columns_of_sides
+from perfproof.importers.pasted_text.tables.sides.side_rows import rows_of_sides, sides_in_labels, values_only
 from perfproof.importers.pasted_text.tables.table_grid import Grid, reading
-from perfproof.importers.pasted_text.tables.table_shapes import Table
+from perfproof.importers.pasted_text.words.alternatives import told_apart
+from perfproof.importers.pasted_text.words.cells import DIGITS, Cell, bare, cell, unit_of
+from perfproof.importers.pasted_text.words.column_names import KEY, statistic
 from perfproof.model.base.quantities import known
 from perfproof.model.scenarios.metric_directions import better
 from perfproof.model.scenarios.side_names import release, role

@@ -1,0 +1,1 @@
+"""Tables cut out of the text, whatever shape they have. What their cells mean is read elsewhere."""

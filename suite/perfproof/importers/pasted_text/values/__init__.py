@@ -1,0 +1,1 @@
+"""Numbers with names, in lines: `name: value unit`, several in one line, lists of them."""
