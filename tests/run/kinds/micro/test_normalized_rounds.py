@@ -81,8 +81,8 @@ def test_the_loop_takes_time_and_leaves_nothing(collects: bool) -> None:
     was = gc.isenabled()
     (gc.enable if collects else gc.disable)()
     try:
-        timed_rounds.loop_time()  # the first one fills the interpreter's own lists of free objects
         gc.collect()  # what the tests before left is not to be collected in between
+        timed_rounds.loop_time()  # the first one fills the interpreter's own lists of free objects
         before, ran = gc.get_count()[0], gc.get_stats()
         assert timed_rounds.loop_time() > 0
         assert gc.isenabled() is collects
