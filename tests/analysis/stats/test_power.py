@@ -6,6 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+import scipy
 
 from perfproof.analysis.stats import power
 from perfproof.analysis.stats.alpha_spending import Spending, one_look, sequential
@@ -31,6 +32,15 @@ def test_the_smallest_detectable_effect_is_never_below_the_margin_and_grows_with
     assert effects[0] == pytest.approx(MARGIN)
     assert np.all(np.diff(effects) > 0)
     assert np.all(power.smallest_effect(sd, np.full(6, MARGIN), one_look(20).looks)[1:] < effects[1:])
+
+
+@pytest.mark.parametrize("blocks", [1_000, 3_000, 50_000])
+def test_of_many_blocks_the_smallest_detectable_effect_is_that_of_normal_means(blocks: int) -> None:
+    """The deviation is known then, and half of what is looked for is the quantile of the rule, the other that of the power."""
+    (look,) = one_look(blocks).looks
+    away = scipy.special.ndtri(1 - look.change) + scipy.special.ndtri(power.POWER)
+    found = power.smallest_effect(np.array([0.01]), np.array([0.0]), [look])[0]
+    assert found == pytest.approx(0.01 * away / np.sqrt(blocks), rel=0.02)
 
 
 def test_without_a_look_nothing_can_be_seen() -> None:

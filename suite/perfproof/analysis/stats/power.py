@@ -83,7 +83,8 @@ def _deviations(n: int) -> tuple[Floats, Floats]:
     half = (n - 1) / 2  # of the degrees of freedom; half the square of a chi is gamma-distributed
     top, bottom = (math.sqrt(2 * inverse(half, 1e-9)) for inverse in (scipy.special.gammainccinv, scipy.special.gammaincinv))
     points = bottom + (nodes + 1) / 2 * (top - bottom)
-    mass = weights * np.exp((2 * half - 1) * np.log(points) - points**2 / 2 - scipy.special.gammaln(half))
+    log_mass = (2 * half - 1) * np.log(points) - points**2 / 2
+    mass = weights * np.exp(log_mass - log_mass.max())  # the largest is 1, however many blocks there are
     return points / math.sqrt(n - 1), mass / mass.sum()
 
 
