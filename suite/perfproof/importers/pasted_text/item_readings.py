@@ -123,6 +123,9 @@ def _inside(name: str) -> tuple[str, str]:
     return (side, rest) if dot and names_a_side(side) else ("", name)
 
 
+_ARTICLE = re.compile(r"(?i)^(?:the|our)\s+(?=\S)")
+
+
 def of_line(item: Named, context: Context, place: int, order_of_all: str) -> Found:
     """The numbers of one line."""
     above = context.above
@@ -140,7 +143,7 @@ def of_line(item: Named, context: Context, place: int, order_of_all: str) -> Fou
         Reading(
             side=named.get(value.side, value.side) or context.side,
             context=context,
-            label=value.name or above or (value.unit if "/" in value.unit and len(item.values) > 1 else "value"),
+            label=_ARTICLE.sub("", value.name) or above or (value.unit if "/" in value.unit and len(item.values) > 1 else "value"),
             measure=above if _is_below(value, above) else value.name or above,
             digits=value.digits,
             unit=value.unit or _unit_above(value.name, texts),
