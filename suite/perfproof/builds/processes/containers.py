@@ -2,7 +2,7 @@
 
 A build from an image has a starter in place of an interpreter, with `container.json` in the folder above it (`perfproof.child.container`
 reads both). A program that is started through it runs in a container whose name has the program's mark. So the container is found by name,
-whoever dies: the supervisor removes it at the program's end, and a later run those of a launcher that is gone.
+whichever process dies: the supervisor removes it at the program's end, and a later run those of a launcher that is gone.
 """
 
 from __future__ import annotations

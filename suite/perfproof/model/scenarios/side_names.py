@@ -7,7 +7,7 @@ both, and what follows from it is a guess.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Literal
 
@@ -143,6 +143,11 @@ def names_a_side(name: str) -> bool:
     return role(name) in ("baseline", "candidate")
 
 
+def are_both_sides(names: Iterable[str]) -> bool:
+    """Whether each name says one side and no other, and together they say both."""
+    return {role(name) for name in names} == {"baseline", "candidate"}
+
+
 def _role(words: Sequence[str]) -> Role:
     if not words or "/" in words:
         return ""
@@ -270,7 +275,7 @@ def describes(name: str) -> bool:
         return False
     plain = _OF_PERFORMANCE.sub("", _BRACKETS.sub(" ", _plain(name)))
     between = [half for half in _BETWEEN.split(plain) if half]
-    if len(between) == 2 and {role(half) for half in between} == {"baseline", "candidate"}:
+    if len(between) == 2 and are_both_sides(between):
         return True
     words = [word for word in re.findall(r"[^\W\d_]+[0-9]*|×", _OF.sub("", plain.replace("δ", "delta "))) if not known(word) or word == "x"]
     if words == ["sample"]:

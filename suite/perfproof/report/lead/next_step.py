@@ -2,7 +2,7 @@
 compare answers, find the cause; or nothing. Of each scenario the first that applies is named.
 
 What the lines on trust and answers miss comes before what only narrows an interval, and what takes a minute before what takes many.
-Whoever reads it has minutes, not a night: where a verdict would take longer than `PATIENCE` or more than `MOST_BLOCKS`, its interval is
+Its reader has minutes, not a night: where a verdict would take longer than `PATIENCE` or more than `MOST_BLOCKS`, its interval is
 the answer for now, and the next step is another one.
 """
 

@@ -22,7 +22,7 @@ from perfproof.importers.pasted_text.words.run_numbers import RUN, run_of
 from perfproof.importers.pasted_text.words.unmeasured import UNMEASURED
 from perfproof.model.base.quantities import known
 from perfproof.model.scenarios.metric_directions import better, better_in
-from perfproof.model.scenarios.side_names import role
+from perfproof.model.scenarios.side_names import are_both_sides, role
 
 LONGEST, MOST, FEW = 600, 24, 2
 _SPREAD = re.compile(rf"\s?(?:±|\+/-|\+-)\s?{DIGITS}")
@@ -206,7 +206,7 @@ def of_line(line: str) -> list[Value]:
     ):
         return values
     if len(values) == 1 and values[0].side and better(values[0].name) is not None and UNMEASURED.search(text):
-        return values if {role(side.name) for side in mentions(text)} == {"baseline", "candidate"} else []
+        return values if are_both_sides(side.name for side in mentions(text)) else []
     if (
         len(values) == 1
         and values[0].side

@@ -21,7 +21,7 @@ from perfproof.importers.pasted_text.words.cells import DIGITS, Cell, bare, cell
 from perfproof.importers.pasted_text.words.column_names import KEY, statistic
 from perfproof.model.base.quantities import known
 from perfproof.model.scenarios.metric_directions import better
-from perfproof.model.scenarios.side_names import release, role
+from perfproof.model.scenarios.side_names import are_both_sides, release, role
 
 _SIDE_AND_NUMBER = re.compile(
     rf"(?P<side>[A-Za-z][\w ()#./+-]{{0,30}}?)\s*[:=]?\s*(?P<digits>{DIGITS})(?:\s?(?P<unit>ns|us|µs|ms|s|sec|min|%|[KMGTk]i?B"
@@ -114,7 +114,7 @@ def _sides_in_cells(grid: Grid) -> Iterator[Reading]:
         label = row[0].text
         for column, one in zip(grid.columns, row, strict=True):
             found = [(each["side"].strip(" :=(-"), each) for each in _SIDE_AND_NUMBER.finditer(one.text)] if one.kind == "words" else []
-            if {role(side) for side, _ in found} != {"baseline", "candidate"}:
+            if not are_both_sides(side for side, _ in found):
                 continue
             for side, each in found:
                 unit = each["unit"] if each["unit"] and known(each["unit"]) else unit_of(column.name)

@@ -12,7 +12,7 @@ from perfproof.importers.pasted_text.words.cells import BULLET, DIGITS, UNIT, ba
 from perfproof.importers.pasted_text.words.run_numbers import RUN, run_of
 from perfproof.model.base.quantities import known
 from perfproof.model.scenarios.metric_directions import better, better_in
-from perfproof.model.scenarios.side_names import commit, names_a_side, release, role, split
+from perfproof.model.scenarios.side_names import are_both_sides, commit, names_a_side, release, role, split
 
 LONGEST_NAME = 80
 FEW_WORDS = 3
@@ -224,7 +224,7 @@ def in_order(text: str) -> tuple[str, str] | None:
             if len(one) >= left and len(other) >= right and other[right - 1].casefold() not in ("this", "the", "my", "our")
         ]
         ways.sort(key=lambda way: way[0].split()[-1].casefold() != way[1].split()[-1].casefold())
-        sides = next((way for way in ways if {role(side) for side in way} == {"baseline", "candidate"}), None)
+        sides = next((way for way in ways if are_both_sides(way)), None)
         if sides := sides or next((way for way in ways if {_of_version(side) for side in way} == {"version", "candidate"}), None):
             return sides
     return None
@@ -242,7 +242,7 @@ def arrowed(name: str) -> tuple[str, str] | None:
     """The sides that a name itself gives the numbers behind it, "TTFT (after -> before)", in their order; None without any."""
     found = _ARROWED.search(name)
     sides = (found["first"].strip(), found["second"].strip()) if found else ("", "")
-    return sides if found and {role(side) for side in sides} == {"baseline", "candidate"} else None
+    return sides if found and are_both_sides(sides) else None
 
 
 def _runs(name: str, rest: str) -> Iterator[Value]:

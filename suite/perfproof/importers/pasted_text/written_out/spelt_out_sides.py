@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from perfproof.importers.pasted_text.lines.text_lines import Line
 from perfproof.importers.pasted_text.words.alternatives import LETTERED
-from perfproof.model.scenarios.side_names import commit, names_a_side, role
+from perfproof.model.scenarios.side_names import are_both_sides, commit, names_a_side, role
 
 _KEY = r"(?:(?:arm|side|variant|setup|config|configuration|build|group|option|case|version)\s[A-Z0-9]|(?-i:[A-Z]))"
 _GIVEN = re.compile(
@@ -134,13 +134,13 @@ def side_by_side(lines: Sequence[Line]) -> list[Line]:
 
 
 def _are_sides(heads: Sequence[str]) -> bool:
-    return len(heads) == 2 and {role(head) for head in heads} == {"baseline", "candidate"}
+    return len(heads) == 2 and are_both_sides(heads)
 
 
 def _of_case(line: Line) -> list[Line]:
     """A line that says a case and then fields of each side, "rps=8  main: ttft=88.1  pr: ttft=79.9", as a line a side; else as it is."""
     first, *parts = re.split(r"\s{2,}(?=[^\s:=][^:=]{1,30}:\s+\S+=)", line.text)
-    sided = {role(part.split(":")[0]) for part in parts} == {"baseline", "candidate"} and "=" in first
+    sided = are_both_sides(part.split(":")[0] for part in parts) and "=" in first
     return [replace(line, text=f"{part} {first}") for part in parts] if sided else [line]
 
 
@@ -150,7 +150,7 @@ def one_each(lines: Sequence[Line]) -> list[Line]:
     for line in (replace(part, text=_begun(part.text)) for each in lines for part in _of_case(each)):
         parts = [part.strip(" .") for part in re.split(r";|\s\|\s", line.text)]
         names = [part.split(":")[0].strip(" -*") for part in parts if re.match(r"[^:]{2,40}:\s+\S.*[0-9]", part)]
-        sided = len(parts) == len(names) > 1 and {role(name) for name in names} == {"baseline", "candidate"}
+        sided = len(parts) == len(names) > 1 and are_both_sides(names)
         ordered = re.split(r"(?<=[\w%)])[.,;]\s+(?=[^\W\d])", line.text)
         if len(ordered) > 1 and all(_ORDERED.match(part) for part in ordered):
             parts, sided = [part.rstrip(" .") for part in ordered], True

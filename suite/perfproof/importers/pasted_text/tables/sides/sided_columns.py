@@ -16,7 +16,7 @@ from perfproof.importers.pasted_text.words.cells import Cell, unit_of
 from perfproof.importers.pasted_text.words.column_names import KEY, SPREAD, Body, Column, is_whole, statistic, unbracketed, without_unit
 from perfproof.model.base.quantities import known
 from perfproof.model.scenarios.metric_directions import better
-from perfproof.model.scenarios.side_names import describes, release, role, split, switched
+from perfproof.model.scenarios.side_names import are_both_sides, describes, release, role, split, switched
 
 _BETWEEN = re.compile(r"(?i)\s*(?:→|->|=>|➔|➜|⟶|/|\||\bvs\.?|\bversus\b)\s*")
 _ORDERED = re.compile(r"(?P<one>[\w~^#]+)\s*(?:→|->|=>|➔|➜|⟶|/|\||\bvs\.?)\s*(?P<other>[\w~^#]+)(?!\s*/)")
@@ -71,9 +71,7 @@ def with_sides(found: Sequence[Column], body: Body) -> list[Column]:
 
 def _order(name: str) -> re.Match[str] | None:
     """Where a name has the two sides of its numbers beside each other, None where it has not."""
-    return next(
-        (found for found in _ORDERED.finditer(name) if {role(found["one"]), role(found["other"])} == {"baseline", "candidate"}), None
-    )
+    return next((found for found in _ORDERED.finditer(name) if are_both_sides((found["one"], found["other"]))), None)
 
 
 def _of_two(name: str) -> Column:
@@ -118,7 +116,7 @@ def _arrowed(name: str) -> list[str]:
     """The two sides that a name has for the numbers of its cells: "main → PR", "TTFT ms (main / PR)"."""
     bracket = re.search(r"[(\[]([^()\[\]]*)[)\]]$", name)
     halves = [half.strip() for half in _BETWEEN.split(bracket[1])] if bracket else []
-    if {role(half) for half in halves} == {"baseline", "candidate"} and len(halves) == 2:
+    if are_both_sides(halves) and len(halves) == 2:
         return halves
     if found := _order(name):
         return [found["one"], found["other"]]
