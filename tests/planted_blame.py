@@ -211,7 +211,7 @@ def solved(
         scenario=scenario,
         good=good,
         bad=bad,
-        metric="normalized_round_time" if times else None,
+        metric="round_time" if times else None,
         least=None if times else 0.05,
         budget=None,
         builds=builds,
@@ -268,6 +268,7 @@ def main() -> None:
     options.add_argument("--effect", type=float, default=EFFECT, help="with --times, the part of a round's time (default %(default)s)")
     options.add_argument("--pairs", type=int, default=PAIRS)
     options.add_argument("--seed", type=int, default=SEED)
+    options.add_argument("--first", type=int, default=0, help="the number of the first pair (default %(default)s)")
     asked = options.parse_args()
     asked.out = asked.out or Path("results/blame") / ("planted_times.jsonl" if asked.times else "planted.jsonl")
     base, runners = named_build(asked.base, Path.cwd()), runners_on(asked.builds, lambda _: None)
@@ -281,7 +282,7 @@ def main() -> None:
         root = ready(scenario, base, asked.builds).fingerprint.package.parent
         ran, round_time = ran_in(scenario, base, work, runners)
         there = [json.loads(line)["seed"] for line in asked.out.read_text().splitlines()] if asked.out.is_file() else []
-        for seed in [asked.seed * 1_000 + number for number in range(asked.pairs)]:
+        for seed in [asked.seed * 1_000 + number for number in range(asked.first, asked.first + asked.pairs)]:
             if seed in there:
                 continue
             pair, *texts = drawn(seed, root, ran, asked.effect * round_time if asked.times else None)

@@ -10,8 +10,9 @@ alone is done. Of a benchmark of the user's own, which says nothing of its round
 (`counted_benchmarks`).
 
 Messages are JSON objects, one a line, over the pipes that `PERFPROOF_CHANNEL` numbers. Orders:
-`{"bench", "own", "collect", "environment", "seed", "folder", "log", "count"}`, `own` saying that the benchmark is the user's, `collect`
-that its tests are named and not run, `count` being null or what is counted (`alone`: nothing is timed); answers:
+`{"bench", "own", "collect", "environment", "seed", "folder", "log", "count", "turns"}`, `own` saying that the benchmark is the user's,
+`collect` that its tests are named and not run, `count` being null or what is counted (`alone`: nothing is timed), `turns` null or where
+it takes turns with others (`turns`); answers:
 `{"ready", "seconds", "threads", "faults"}`, then for each order `{"code", "seconds"}` (code: exit code, -N for signal N). It imports the
 standard library, the counter beside it, and what the interpreter has.
 """
@@ -33,6 +34,7 @@ from typing import Any, BinaryIO
 
 from perfproof.child import counted_rounds
 from perfproof.child.benchmarks import why
+from perfproof.child.turns import Turns
 
 NO_ROOM = 74
 """The exit code of a trial that found no disk space for its files (EX_IOERR of sysexits.h)."""
@@ -136,7 +138,7 @@ def child(order: dict[str, Any], inherited: tuple[BinaryIO, ...]) -> None:
         os.dup2(log, 2)
         os.environ.update(order["environment"])
         seed_all(order["seed"])
-        code = trial(order["bench"], order["own"], order["folder"], order["count"], order["collect"])
+        code = trial(order["bench"], order["own"], order["folder"], order["count"], order["collect"], order["turns"])
     except BaseException as error:
         import traceback
 
@@ -182,7 +184,7 @@ def seed_all(seed: int) -> None:
     torch.manual_seed(seed)
 
 
-def trial(bench: str, own: bool, folder: str, counting: dict[str, Any] | None, collect: bool) -> int:
+def trial(bench: str, own: bool, folder: str, counting: dict[str, Any] | None, collect: bool, turns: dict[str, Any] | None) -> int:
     """Loads the plugins, runs the benchmark, counts what is asked for, says what came of it in `trial.json`."""
     watch = Watch()
     outcome: dict[str, Any] = {"fault": "", "seconds": watch.seconds, "tests": watch.tests, "benchmarks": watch.benchmarks}
@@ -198,7 +200,8 @@ def trial(bench: str, own: bool, folder: str, counting: dict[str, Any] | None, c
         if own:
             sys.path += [os.path.dirname(bench), os.path.dirname(os.path.dirname(bench))]
         results = None if collect else os.path.join(folder, "benchmark.json")
-        run_pytest([*arguments(bench, own, results), *(["--collect-only"] if collect else [])], watch)
+        with taken(turns):
+            run_pytest([*arguments(bench, own, results), *(["--collect-only"] if collect else [])], watch)
         outcome["pytest"] = watch.code
         if counting and not watch.code:
             outcome["counted"] = count(bench, own, counting, watch)
@@ -209,6 +212,21 @@ def trial(bench: str, own: bool, folder: str, counting: dict[str, Any] | None, c
         with open(os.path.join(folder, "trial.json"), "w") as file:
             json.dump(outcome, file)
     return 0
+
+
+@contextlib.contextmanager
+def taken(turns: dict[str, Any] | None) -> Iterator[None]:
+    """Runs only when it is this trial's turn, where it takes turns with others."""
+    if turns is None:
+        yield
+        return
+    mine = Turns(**turns)
+    mine.install()
+    mine.take()
+    try:
+        yield
+    finally:
+        mine.leave()
 
 
 def count(bench: str, own: bool, counting: dict[str, Any], watch: Watch) -> dict[str, Any]:

@@ -103,6 +103,14 @@ def against(
     return _made(scenario, definition)
 
 
+def interleaved(scenario: Scenario) -> Scenario:
+    """The scenario with arms whose trials take turns, where its workload can; else itself."""
+    if (workload := scenario.workload.in_turns()) is None:
+        return scenario
+    definition = {**scenario.definition, "workload": {**scenario.definition["workload"], "interleaved": True}}
+    return dataclasses.replace(scenario, workload=workload, definition=definition)
+
+
 def _made(scenario: Scenario, definition: Mapping[str, Any]) -> Scenario:
     made = pinned(scenario_of(definition, source=scenario.source, folder=Path.cwd(), workload=scenario.workload))
     return dataclasses.replace(made, exercises=scenario.exercises, device=scenario.device)

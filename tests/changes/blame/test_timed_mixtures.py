@@ -17,7 +17,7 @@ from perfproof.changes.blame.difference import Difference
 from perfproof.changes.blame.guilty_units import find_roughly_first
 from perfproof.changes.blame.mixture_trials import Ends
 from perfproof.changes.blame.search import OutOfBudget
-from perfproof.changes.blame.timed_mixtures import TimedMixtures, WholeChange, steadier, timed_metric, whole_change
+from perfproof.changes.blame.timed_mixtures import TimedMixtures, WholeChange, timed_metric, whole_change
 from perfproof.model.base.errors import BadInput, CannotRun
 from perfproof.model.records.record import Record
 from perfproof.model.scenarios.plan import Block
@@ -216,24 +216,3 @@ def test_the_time_over_a_fixed_loop_may_be_asked_for_where_rounds_are_timed() ->
     assert timed_metric(scenario(timed=True), "normalized_round_time") == "normalized_round_time"
     with pytest.raises(BadInput, match="swap_states times round_time"):
         timed_metric(scenario(), "normalized_round_time@batch=8")
-
-
-@pytest.mark.parametrize(
-    ("metric", "pythons", "left", "chosen"),
-    [
-        ("round_time", ("3.11.7", "3.11.7"), "normalized_round_time", "normalized_round_time"),
-        ("round_time@a=1", ("3.11.7", "3.11.7"), "normalized_round_time@a=1", "normalized_round_time@a=1"),
-        ("round_time", ("3.11.7", "3.12.1"), "normalized_round_time", "round_time"),
-        ("round_time", ("3.11.7", "3.11.7"), "normalized_round_time@a=1", "round_time"),
-        ("median_ttft", ("3.11.7", "3.11.7"), "median_ttft", "median_ttft"),
-    ],
-)
-def test_rounds_are_looked_at_over_a_fixed_loop_where_both_builds_have_one(
-    metric: str, pythons: tuple[str, str], left: str, chosen: str
-) -> None:
-    """A busy machine moves it less; the loops of two Pythons have speeds of their own."""
-    trials = [
-        factory.record(measurements={metric: 1.0, left: 2.0}, attestation=dataclasses.replace(ATTESTATION, python=python))
-        for python in pythons
-    ]
-    assert steadier(metric, trials) == chosen

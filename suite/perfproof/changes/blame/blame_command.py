@@ -28,7 +28,7 @@ from perfproof.changes.blame.mixture_trials import CountedMixtures, Ends, Mixtur
 from perfproof.changes.blame.other_packages import Beside
 from perfproof.changes.blame.search import Found, OutOfBudget, Units
 from perfproof.changes.blame.timed_mixtures import LEAST as LEAST_OF_TIMES
-from perfproof.changes.blame.timed_mixtures import Left, TimedMixtures, steadier, timed_metric, whole_change
+from perfproof.changes.blame.timed_mixtures import Left, TimedMixtures, timed_metric, whole_change
 from perfproof.changes.blame.upstream_commits import Clone, clone_of
 from perfproof.commands import record_verdicts
 from perfproof.executor import held
@@ -42,7 +42,7 @@ from perfproof.run.checks import catalog
 from perfproof.run.host.preflight import Start
 from perfproof.run.host.time_budget import counted_down
 from perfproof.tracking.confirm_step import Measuring
-from perfproof.tracking.released_scenario import NamedBuild, OpenRunners, alone, build_of, runners_on
+from perfproof.tracking.released_scenario import NamedBuild, OpenRunners, alone, build_of, interleaved, runners_on
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -192,7 +192,7 @@ def _metric(request: BlameRequest, scenario: Scenario, records: Mapping[str, Rec
             f"no count of {scenario.name} differs between {request.good.word} and {request.bad.word}, and no time of it decides: "
             "--metric names a time"
         )
-    return timed if wanted is not None else steadier(timed, records.values())
+    return timed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -227,17 +227,19 @@ def _by_counts(
 
 
 def _by_times(
-    request: BlameRequest, scenario: Scenario, ends: Ends, difference: Difference, measuring: Measuring, say: Say, left: Left
+    request: BlameRequest, _: Scenario, ends: Ends, difference: Difference, measuring: Measuring, say: Say, left: Left
 ) -> _Search:
     say(f"measuring {ends.metric} of both builds, in pairs")
-    measuring = dataclasses.replace(measuring, start=request.start)
+    scenario = interleaved(request.scenario)
+    place = measuring.results if scenario is request.scenario else measuring.results / "interleaved"
+    measuring = dataclasses.replace(measuring, start=request.start, results=place)
     try:
-        whole = whole_change(request.scenario, request.good, request.bad, ends.metric, measuring, left)
+        whole = whole_change(scenario, request.good, request.bad, ends.metric, measuring, left)
     except OutOfBudget as spent:
         raise Unfinished(
             f"the budget of {request.budget:g} minutes was over before {ends.metric} of both builds was known: the same command goes on"
         ) from spent
-    mixtures, least = TimedMixtures(request.scenario, ends, whole, difference, measuring, say, left), request.least or LEAST_OF_TIMES
+    mixtures, least = TimedMixtures(scenario, ends, whole, difference, measuring, say, left), request.least or LEAST_OF_TIMES
 
     def find(suspicion: Mapping[str, float]) -> Found:
         return guilty_units.find_roughly_first(

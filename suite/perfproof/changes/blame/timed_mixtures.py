@@ -3,13 +3,15 @@
 The whole change is measured first, in the same way and by the usual rule. A mixture is looked at after 6, 10, 16 and 24 blocks, and no
 longer than until its share is known as well as the search needs it: that it is all or nothing takes few blocks, a share in between more.
 What is still open after the last look, crashes or does other work is unresolved.
+
+The trials of a pair take turns where the workload can, a round each: a machine whose speed changes all the time changes it for both.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
@@ -24,7 +26,6 @@ from perfproof.changes.blame.difference import Difference, summary
 from perfproof.changes.blame.mixture_trials import Ends, Mixtures, Say, Tried, first_line, named
 from perfproof.changes.blame.search import Ask, Guilty, OutOfBudget, Side, Units
 from perfproof.model.base.errors import BadInput, CannotRun
-from perfproof.model.records.record import Record
 from perfproof.model.scenarios.metrics import NORMALIZED, is_timed
 from perfproof.model.scenarios.scenario import DEFAULT_MARGIN, Scenario
 from perfproof.model.verdicts.judged import Judged, Outcome
@@ -68,17 +69,6 @@ def timed_metric(scenario: Scenario, wanted: str | None) -> str | None:
     if wanted not in (*names, *map(_normalized, names)):
         raise BadInput(f"--metric {wanted}: {scenario.name} times {', '.join(names) or 'nothing'}")
     return wanted
-
-
-def steadier(metric: str, records: Iterable[Record]) -> str:
-    """For a time of rounds the one over a fixed loop, which a busy machine moves less, where all these trials left it and ran one Python,
-    whose speed the loop has; else the metric itself."""
-    name, pythons = _normalized(metric), set[str]()
-    for record in records:
-        if name not in record.measurements or record.attestation is None:
-            return metric
-        pythons.add(record.attestation.python)
-    return name if len(pythons) == 1 else metric
 
 
 def _normalized(metric: str) -> str:

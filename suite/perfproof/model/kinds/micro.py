@@ -33,7 +33,7 @@ NAME_OR_PATH = (
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MicroWorkload(Workload):
     """A microbenchmark; every entry of `cases` overrides some of its parameters. `count_at` says how large parameters are at most in a
-    round whose work is counted; `counted_alone` that no other round matters.
+    round whose work is counted; `counted_alone` that no other round matters; `interleaved` that the arms' rounds alternate.
 
     `bench` is a name of `suite/perfproof/bench`, or of a file in the folder `files`.
     """
@@ -45,6 +45,7 @@ class MicroWorkload(Workload):
     count_at: Mapping[str, int] = field(default_factory=dict)
     files: FileFolder | None = None
     counted_alone: bool = False
+    interleaved: bool = False
 
     @property
     def benchmark(self) -> str:
@@ -68,6 +69,9 @@ class MicroWorkload(Workload):
         """The counted round of each case; a benchmark of the user's own decides itself what it runs."""
         return self if self.files is not None else dataclasses.replace(self, counted_alone=True)
 
+    def in_turns(self) -> MicroWorkload:
+        return dataclasses.replace(self, interleaved=True)
+
     def counted_once(self, case: str) -> Mapping[str, Any]:
         return {"parameters": {**self.parameters, "rounds": 1}} if self.files is None else {}
 
@@ -84,7 +88,7 @@ def _one_case() -> list[dict[str, ScalarOrNone]]:
 
 
 class MicroDoc(WorkloadDoc, Growing):
-    LATER = frozenset({"count_at", "bench_sha256"})
+    LATER = frozenset({"count_at", "bench_sha256", "interleaved"})
 
     kind: Literal["micro"]
     bench: Annotated[str, StringConstraints(min_length=1, max_length=4096)]
@@ -92,11 +96,19 @@ class MicroDoc(WorkloadDoc, Growing):
     parameters: dict[Name, ScalarOrNone | list[ScalarOrNone]] = Field(default_factory=dict)
     cases: Annotated[list[dict[Name, ScalarOrNone]], Field(min_length=1)] = Field(default_factory=_one_case)
     count_at: dict[Name, int] | None = None
+    interleaved: bool = False
 
     def noun(self, profile: Profile, folder: Path | None, faults: list[str]) -> MicroWorkload:
         files = None if BY_NAME.fullmatch(self.bench) else _files_of(self.bench, self.bench_sha256, folder, faults)
         bench = self.bench if files is None else os.path.basename(self.bench)
-        return MicroWorkload(bench=bench, parameters=self.parameters, cases=tuple(self.cases), count_at=self.count_at or {}, files=files)
+        return MicroWorkload(
+            bench=bench,
+            parameters=self.parameters,
+            cases=tuple(self.cases),
+            count_at=self.count_at or {},
+            files=files,
+            interleaved=self.interleaved,
+        )
 
     @field_validator("bench")
     @classmethod

@@ -78,6 +78,10 @@ class Workload:
         """The workload as it runs where only its counts are wanted: nothing is repeated for the sake of times."""
         return self
 
+    def in_turns(self) -> Self | None:
+        """The workload with arms that take turns, so that a machine whose speed changes changes it for all; None where they can't."""
+        return None
+
     @property
     def repeats(self) -> int:
         """How often the baseline alone runs again, after the only block."""

@@ -5,15 +5,20 @@ it is imported. (Variables of the suite's own patches do not count: only a trial
 arms run one after the other in the block's order. A trial is a fork of its parent: it takes the arm's plugins, runs the benchmark under
 pytest-benchmark, and ends. Its files are read, its attestation is verified, and it becomes a Record. Blocks of the same number share their
 parents over several scenarios, because importing vLLM takes longer than most trials; no parent lives into the next number.
+
+Interleaved arms have a parent each: their trials run at the same time on one processor and take turns, a round each (`turn_taking`).
 """
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import random
 import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -31,8 +36,9 @@ from perfproof.run.checks.catalog import Bench
 from perfproof.run.host import environment, telemetry
 from perfproof.run.host.disk_space import no_room
 from perfproof.run.kinds.micro.bench_checks import bench_faults
-from perfproof.run.kinds.micro.micro_result import UNWRITTEN, judge, phases, read_counted, read_trial, without_metrics
+from perfproof.run.kinds.micro.micro_result import UNWRITTEN, Reading, judge, phases, read_counted, read_trial, without_metrics
 from perfproof.run.kinds.micro.own_benchmarks import laid_out
+from perfproof.run.kinds.micro.turn_taking import TurnTaking, processor_of, side_by_side
 from perfproof.run.processes import attestation as attest
 from perfproof.run.processes.trial_process import (
     ATTEST_PLUGIN,
@@ -94,16 +100,17 @@ class Parent:
         *,
         own: bool,
         collect: bool = False,
+        turns: Mapping[str, Any] | None = None,
     ) -> int:
         """Runs one trial, its random numbers seeded with `seed`, and counts a round of each case; its exit code, -N for signal N.
 
-        With `collect` its tests are only named. `own` says that the benchmark is the user's own.
+        With `collect` its tests are only named. `own` says that the benchmark is the user's own, `turns` where it takes turns with others.
 
         Raises `CannotRun` if the parent died or time ran out.
         """
         try:
             said = {"bench": str(bench), "own": own, "collect": collect, "seed": seed, "folder": str(folder), "log": str(log)}
-            self._channel.send({**said, "environment": dict(variables), "count": count})
+            self._channel.send({**said, "environment": dict(variables), "count": count, "turns": turns})
         except BrokenPipeError:
             raise CannotRun(f"the process that imports vLLM {self._end()}") from None
         return int(self._hear(TRIAL_LIMIT, "the trial")["code"])
@@ -140,6 +147,21 @@ class Parent:
             self._channel.close()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Ended:
+    """A trial that ended: its arm and parent, its folder, when it `started`, how it failed, the seconds that it took, what is known of the
+    machine meanwhile, and what its files say."""
+
+    arm: Arm
+    parent: Parent
+    folder: Path
+    started: str
+    fault: str
+    spent: float
+    known: Mapping[str, Any]
+    reading: Reading
+
+
 class MicroRunner:
     """Runs blocks of micro scenarios.
 
@@ -172,18 +194,40 @@ class MicroRunner:
         self._hash_seed = 0
 
     def trials(self, block: Block, arms: Sequence[str]) -> Iterator[Record]:
-        """Runs a trial of each of `arms` in that order, yielding each record as its trial ends."""
-        began = time.monotonic()
+        """Runs a trial of each of `arms` in that order, yielding each record as its trial ends; of all arms where they are interleaved."""
+        began, arms = time.monotonic(), block.order if _interleaved(block) else arms
         if block.number != self._round:
             self.close()
             self._round, self._hash_seed = block.number, _hash_seed(self._seed, block.number)
         self._start(block, arms)
-        imports = time.monotonic() - began
+        imports = (time.monotonic() - began) / len(arms)
+        if _interleaved(block):
+            yield from self._interleaved(block, arms, imports)
+            return
         for name in arms:
             parent = self._parents[_key(block, _arm(block, name))]
             if not parent.fault and not parent.alive:
                 self._start(block, (name,))
-            yield self._trial(block, _arm(block, name), imports / len(arms))
+            yield self._record(block, self._trial(block, _arm(block, name)), imports)
+
+    def _interleaved(self, block: Block, arms: Sequence[str], imports: float) -> Iterator[Record]:
+        """The trials of these arms at the same time, in turns."""
+        with ThreadPoolExecutor(len(arms)) as pool, TurnTaking(len(arms), processor_of(block.number)) as turns:
+
+            def trial(place: int) -> _Ended:
+                try:
+                    return self._trial(block, _arm(block, arms[place]), turns.order(place))
+                finally:
+                    turns.ended(place)
+
+            try:
+                ended = list(pool.map(trial, range(len(arms))))
+            except BaseException:
+                self.close()  # ends the trials that the pool waits for
+                raise
+        readings = side_by_side([one.reading for one in ended])
+        for one, reading in zip(ended, readings, strict=True):
+            yield self._record(block, dataclasses.replace(one, reading=reading), imports)
 
     def check(self) -> None:
         """Copies the benchmarks of the user's own; else nothing: a benchmark that refuses its parameters fails in its first trial."""
@@ -210,7 +254,7 @@ class MicroRunner:
                 if known is not None:
                     known.close()
                 build = self._build(block, arm)
-                variables = {**build_environment(build, arm, threads=self._threads, hash_seed=self._hash_seed), **_of_imports(arm)}
+                variables = {**self._environment(block, build, arm), **_of_imports(arm)}
                 variables["VLLM_PLUGINS"] = ATTEST_PLUGIN
                 log = self._folder / "imports" / f"block{block.number:03d}-{len(self._parents)}.log"
                 log.unlink(missing_ok=True)
@@ -243,13 +287,14 @@ class MicroRunner:
     def _build(self, block: Block, arm: Arm) -> ReadyBuild:
         return self._builds[block.scenario.builds[arm.build].key]
 
-    def _trial(self, block: Block, arm: Arm, imports: float) -> Record:
+    def _trial(self, block: Block, arm: Arm, turns: Mapping[str, Any] | None = None) -> _Ended:
+        """Runs one trial and reads its files."""
         build, parent = self._build(block, arm), self._parents[_key(block, arm)]
         folder = self._empty_folder(block, arm)
         log, variables = folder / "trial.log", self._variables(block, arm, folder)
         started, before, quiet, began = clock.now(), environment.moment(), telemetry.read(), time.monotonic()
         bench, file = self._bench(block), self._file(build, _workload(block))
-        fault = parent.fault or _run(parent, block, file, variables, folder, log, _counting(block, bench))
+        fault = parent.fault or _run(parent, block, file, variables, folder, log, _counting(block, bench), turns)
         spent = time.monotonic() - began
         seen = telemetry.between(quiet, telemetry.read(gpus=True))
         scrub_file(log)
@@ -259,6 +304,13 @@ class MicroRunner:
             reading = read_trial(folder, _cases(block, bench), explains=bench.explains, by_ids=bench.by_ids)
         if bench.by_ids:
             reading = without_metrics(reading, [choice.name for choice in block.scenario.metrics])
+        known = {**self._describe(block, build, variables, before), "telemetry": seen, "threads_at_fork": parent.threads or None}
+        return _Ended(arm=arm, parent=parent, folder=folder, started=started, fault=fault, spent=spent, known=known, reading=reading)
+
+    def _record(self, block: Block, ended: _Ended, imports: float) -> Record:
+        """The record of a trial that ended: its attestation is verified, and it is judged."""
+        arm, parent, folder, fault, reading = ended.arm, ended.parent, ended.folder, ended.fault, ended.reading
+        build, bench, log = self._build(block, arm), self._bench(block), folder / "trial.log"
         attestation = attest.read(folder / "attest", build, arm)
         unproven = attest.verify(attestation, arm, build, log.read_text(errors="replace") if log.exists() else "", bench.exercises)
         status, reason = judge(reading, fault, unproven or reading.untouched, folder, log)
@@ -270,15 +322,15 @@ class MicroRunner:
             block,
             arm.name,
             seed=self._seed,
-            started=started,
+            started=ended.started,
             status=status,
             reason=reason,
             how="forked",
             log=parent.log if parent.fault else log,
             results=self._folder.parent,
             attestation=attestation,
-            seconds=phases(folder, reading, imports, spent),
-            known={**self._describe(build, variables, before), "telemetry": seen, "threads_at_fork": parent.threads or None},
+            seconds=phases(folder, reading, imports, ended.spent),
+            known=ended.known,
             warnings=[*build.warnings, *reading.warnings, *(f"did not import: {one}" for one in parent.faults)],
             measurements=reading.measurements,
             raw=reading.raw,
@@ -302,8 +354,12 @@ class MicroRunner:
             "PERFPROOF_CASES": json.dumps(list(_cases(block, bench).values())),
         }
 
-    def _describe(self, build: ReadyBuild, variables: Mapping[str, str], before: Mapping[str, Any]) -> dict[str, Any]:
-        everything = {**build_environment(build, threads=self._threads, hash_seed=self._hash_seed), **variables}
+    def _environment(self, block: Block, build: ReadyBuild, arm: Arm | None = None) -> dict[str, str]:
+        """A parent's variables; trials on one processor have one thread."""
+        return build_environment(build, arm, threads=1 if _interleaved(block) else self._threads, hash_seed=self._hash_seed)
+
+    def _describe(self, block: Block, build: ReadyBuild, variables: Mapping[str, str], before: Mapping[str, Any]) -> dict[str, Any]:
+        everything = {**self._environment(block, build), **variables}
         return {
             **environment.machine(),
             "before": before,
@@ -322,9 +378,16 @@ def _arm(block: Block, name: str) -> Arm:
 
 
 def _key(block: Block, arm: Arm) -> tuple[str, str]:
-    """Arms with the same build and the same variables of their own share a parent."""
+    """Arms with the same build and the same variables of their own share a parent, unless they are interleaved."""
     everything = {name: value for name, value in arm.environment.items() if not name.startswith(OURS)}
-    return block.scenario.builds[arm.build].key, json.dumps(everything, sort_keys=True)
+    alone = [f"interleaved {arm.name}"] if _interleaved(block) else []
+    return block.scenario.builds[arm.build].key, json.dumps([everything, *alone], sort_keys=True)
+
+
+def _interleaved(block: Block) -> bool:
+    """Whether the trials of the block take turns; those that only count need none."""
+    workload = _workload(block)
+    return workload.interleaved and not workload.counted_alone
 
 
 def _of_imports(arm: Arm) -> dict[str, str]:
@@ -357,10 +420,19 @@ def _counted_alone(block: Block, bench: Bench) -> bool:
     return _workload(block).counted_alone and bench.counted and not bench.witnesses
 
 
-def _run(parent: Parent, block: Block, file: Path, variables: Mapping[str, str], folder: Path, log: Path, count: Mapping[str, Any]) -> str:
+def _run(
+    parent: Parent,
+    block: Block,
+    file: Path,
+    variables: Mapping[str, str],
+    folder: Path,
+    log: Path,
+    count: Mapping[str, Any],
+    turns: Mapping[str, Any] | None,
+) -> str:
     """Runs a trial to its end; how it failed, "" if it did not."""
     try:
-        code = parent.trial(file, variables, block.seed, folder, log, count, own=_workload(block).files is not None)
+        code = parent.trial(file, variables, block.seed, folder, log, count, own=_workload(block).files is not None, turns=turns)
     except CannotRun as error:
         return str(error)
     return "" if code == 0 else UNWRITTEN if code == NO_ROOM else f"the trial {how_ended(code, 0.0)}"

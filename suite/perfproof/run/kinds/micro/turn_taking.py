@@ -1,0 +1,106 @@
+"""Gives turns to the trials of a block that run at the same time, and reads their rounds side by side.
+
+The machine's speed may change many times in a block. Where the arms' rounds alternate, it changes for all of them, so a round over the
+geometric mean of all arms' rounds of the same turn does not follow it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import os
+import socket
+import tempfile
+import threading
+from collections.abc import Sequence
+from statistics import geometric_mean, median
+from types import TracebackType
+from typing import Any
+
+from perfproof.run.kinds.micro.micro_result import Reading
+
+
+class TurnTaking:
+    """The turns of so many trials, in their order; a context, which ends them. A trial that ends is left out from then on."""
+
+    def __init__(self, trials: int, processor: int | None) -> None:
+        self._trials, self._processor = trials, processor
+        self._folder = tempfile.TemporaryDirectory(prefix="turns")  # the paths of sockets must be short
+        self._address = os.path.join(self._folder.name, "s")
+        self._listener = socket.socket(socket.AF_UNIX)
+        self._listener.bind(self._address)
+        self._listener.listen(2 * trials)
+        self._joined: dict[int, socket.socket] = {}
+        self._thread = threading.Thread(target=self._give, daemon=True)
+
+    def __enter__(self) -> TurnTaking:
+        self._thread.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        for one in (self._listener, *list(self._joined.values())):
+            with contextlib.suppress(OSError):  # it was not connected
+                one.shutdown(socket.SHUT_RDWR)
+        self._thread.join()
+        for one in (self._listener, *self._joined.values()):
+            one.close()
+        self._folder.cleanup()
+
+    def order(self, place: int) -> dict[str, Any]:
+        """What the trial of that place is told."""
+        return {"address": self._address, "place": place, "processor": self._processor}
+
+    def ended(self, place: int) -> None:
+        """Lets the others begin if that trial ended before it could take a turn."""
+        with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX) as instead:
+            instead.connect(self._address)
+            instead.sendall(bytes([place]))
+
+    def _give(self) -> None:
+        with contextlib.suppress(OSError):  # it was ended meanwhile
+            while len(self._joined) < self._trials:
+                joined, _ = self._listener.accept()
+                place = joined.recv(1)
+                if place and place[0] not in self._joined:
+                    self._joined[place[0]] = joined
+                else:
+                    joined.close()
+            waiting = [self._joined[place] for place in sorted(self._joined)]
+            while waiting:
+                waiting = [one for one in waiting if _takes(one)]
+
+
+def _takes(one: socket.socket) -> bool:
+    """Gives a trial a turn and waits until it passes it on; False if it left."""
+    try:
+        one.sendall(b".")
+        return bool(one.recv(1))
+    except ConnectionError:
+        return False
+
+
+def processor_of(number: int) -> int | None:
+    """The processor that the trials of a block run on: another for every block, as far as they go."""
+    usable = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
+    return usable[number % len(usable)] if usable else None
+
+
+def side_by_side(readings: Sequence[Reading]) -> list[Reading]:
+    """The readings of a block's trials whose rounds took turns: each metric is the median of its rounds, each over the geometric mean of
+    all trials' rounds of that turn, times the median of these means. A metric of which the trials timed unequally many rounds stays as it
+    is.
+
+    Source: none; of two trials the ratio of the values is the median ratio of their rounds.
+    """
+    found = [one for one in readings if not one.reason]
+    shared = [name for name in (found[0].raw if len(found) > 1 else ()) if len({len(one.raw.get(name, ())) for one in found}) == 1]
+    together = {name: [geometric_mean(turn) for turn in zip(*(one.raw[name] for one in found), strict=True)] for name in shared}
+
+    def steadied(one: Reading) -> Reading:
+        values = {
+            name: median(took / mean for took, mean in zip(one.raw[name], means, strict=True)) * median(means)
+            for name, means in together.items()
+        }
+        return dataclasses.replace(one, measurements={**one.measurements, **values})
+
+    return [one if one.reason else steadied(one) for one in readings]
