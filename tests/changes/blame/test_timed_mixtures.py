@@ -24,7 +24,6 @@ from perfproof.model.scenarios.plan import Block
 from perfproof.model.scenarios.scenario import OverlayBuild
 from perfproof.tracking.confirm_step import Measuring
 from perfproof.tracking.released_scenario import named_build
-from tests import factory
 from tests.factory import ATTESTATION
 from tests.tracking.fakes import FakeRunners, scenario
 
