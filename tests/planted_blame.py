@@ -7,7 +7,7 @@ so that mixtures crash. Which they are is drawn by a seed. The same command goes
 there has what was planted, what was named, and how many mixtures that took.
 
 `--times` plants what no count shows: both builds run the same instructions, and in the bad one a C function has more to do, `--effect` of a
-round in all. Trials are taken on a busy machine too; a line has its load.
+round in all. Trials are taken on a busy machine too; a line has the processors that it might use, of how many, and their load.
 """
 
 from __future__ import annotations
@@ -40,6 +40,7 @@ from perfproof.changes.selection_rules import functions, module_of
 from perfproof.commands.run_scenarios import load
 from perfproof.model.base.errors import CannotRun
 from perfproof.model.scenarios.scenario import Scenario
+from perfproof.run.host.environment import usable_cores
 from perfproof.tracking import confirm_step
 from perfproof.tracking.confirm_step import Measuring
 from perfproof.tracking.released_scenario import NamedBuild, OpenRunners, alone, build_of, named_build, runners_on
@@ -279,7 +280,8 @@ def main() -> None:
         work.mkdir(parents=True, exist_ok=True)
         (work / "planted.yaml").write_text(SCENARIO + json.dumps({"before": base.docs[base.name]}) + "\n")
         (scenario,) = load([work / "planted.yaml"], "quick", None)
-        root = ready(scenario, base, asked.builds).fingerprint.package.parent
+        made = ready(scenario, base, asked.builds).fingerprint
+        root, on = made.package.parent, {"vllm": made.vllm_version, "cores": [usable_cores(), os.cpu_count()]}
         ran, round_time = ran_in(scenario, base, work, runners)
         there = [json.loads(line)["seed"] for line in asked.out.read_text().splitlines()] if asked.out.is_file() else []
         for seed in [asked.seed * 1_000 + number for number in range(asked.first, asked.first + asked.pairs)]:
@@ -293,7 +295,7 @@ def main() -> None:
                     if not file.exists():  # a run that goes on keeps to the sums that it timed
                         file.write_text(text)
                     builds[place] = named_build(f"{asked.base}+{file.resolve()}", Path.cwd())
-            line = solved(pair, *builds, scenario, work, asked.builds, runners, times=asked.times)
+            line = {**solved(pair, *builds, scenario, work, asked.builds, runners, times=asked.times), **on}
             asked.out.parent.mkdir(parents=True, exist_ok=True)
             with asked.out.open("a") as out:
                 out.write(json.dumps(line) + "\n")

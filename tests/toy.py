@@ -102,12 +102,14 @@ def arm(name: str, *patches: str, environment: Mapping[str, str] | None = None, 
     )
 
 
-def scenario(python: Path, *arms: Arm, cases: tuple[Mapping[str, Any], ...] = ({},), **parameters: Any) -> Scenario:
+def scenario(
+    python: Path, *arms: Arm, cases: tuple[Mapping[str, Any], ...] = ({},), interleaved: bool = False, **parameters: Any
+) -> Scenario:
     return Scenario(
         name="toy",
         question="Does the machinery work?",
         profile="quick",
-        workload=MicroWorkload(bench="toy", parameters=parameters, cases=cases),
+        workload=MicroWorkload(bench="toy", parameters=parameters, cases=cases, interleaved=interleaved),
         builds={"default": PythonBuild(name="default", path=str(python))},
         arms=arms,
         metrics=(),

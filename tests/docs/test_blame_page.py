@@ -102,17 +102,26 @@ def planted(lines: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 
 def planted_times(lines: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """A row for each pair of which no count shows the change."""
-    if not lines:
-        yield "Not measured yet: it wants a quiet machine."
-        return
-    heads = ["guilty", "units that differ", "change of the round", "found", "named, with shares of the change", "innocent units named"]
+    heads = [
+        "vLLM",
+        "on",
+        "guilty",
+        "units that differ",
+        "change of the round",
+        "found",
+        "named, with shares of the change",
+        "innocent units named",
+    ]
     yield f"| {' | '.join([*heads, 'mixtures', 'unresolved', 'minutes', 'load'])} |"
-    yield "| --- | ---: | ---: | --- | --- | ---: | ---: | ---: | ---: | ---: |"
+    yield "| --- | --- | --- | ---: | ---: | --- | --- | ---: | ---: | ---: | ---: | ---: |"
     for line in lines:
         ends = [f" [{100 * one[0]:.3g}, {100 * one[1]:.3g}]" if one else "" for one in line["intervals"]]
         shares = [f"{100 * share:.3g} %{end}" if share is not None else "needed" for share, end in zip(line["shares"], ends, strict=True)]
         named = [" and ".join(f"`{unit.partition(':')[2]}`" for unit in units) for units in line["named"]]
+        usable, there = line["cores"]
         cells = [
+            line["vllm"],
+            f"{usable} cores" if usable == there else f"{usable} of {there} cores",
             line["kind"],
             str(line["units"]),
             "–" if line["change"] is None else f"{100 * line['change']:+.1f} %",
@@ -160,7 +169,6 @@ def test_the_table_of_planted_pairs_is_what_the_records_say() -> None:
 
 def test_the_table_of_pairs_by_times_is_what_the_records_say() -> None:
     """A row a pair, those that were missed too; nobody innocent is named in any."""
-    file = RECORDS / "planted_times.jsonl"
-    lines = [json.loads(line) for line in file.read_text().splitlines()] if file.is_file() else []
+    lines = [json.loads(line) for line in (RECORDS / "planted_times.jsonl").read_text().splitlines()]
     written("planted, by times", planted_times(lines))
     assert [line["innocent"] for line in lines if line["innocent"]] == []

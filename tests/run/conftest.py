@@ -37,8 +37,15 @@ def run_toy(toy_build: ReadyBuild, tmp_path: Path) -> Iterator[RunToy]:
     """Runs one block of the toy benchmark with the given arms; the records. The runner is closed at the end."""
     runners = []
 
-    def run(*arms: Arm, cases: tuple[dict[str, object], ...] = ({},), seed: int = 0, number: int = 1, **parameters: object) -> list[Record]:
-        scenario = toy.scenario(toy_build.interpreter, *arms, cases=cases, **parameters)
+    def run(
+        *arms: Arm,
+        cases: tuple[dict[str, object], ...] = ({},),
+        seed: int = 0,
+        number: int = 1,
+        interleaved: bool = False,
+        **parameters: object,
+    ) -> list[Record]:
+        scenario = toy.scenario(toy_build.interpreter, *arms, cases=cases, interleaved=interleaved, **parameters)
         names = tuple(arm.name for arm in arms)
         runners.append(MicroRunner({scenario.builds["default"].key: toy_build}, tmp_path / "results" / "logs", seed=3, bench_of=toy.bench))
         return list(runners[-1].trials(Block(scenario=scenario, number=number, order=names, seed=seed), names))

@@ -105,10 +105,10 @@ def against(
 
 def interleaved(scenario: Scenario) -> Scenario:
     """The scenario with arms whose trials take turns, where its workload can; else itself."""
-    if (workload := scenario.workload.in_turns()) is None:
+    if not (turns := scenario.workload.in_turns):
         return scenario
-    definition = {**scenario.definition, "workload": {**scenario.definition["workload"], "interleaved": True}}
-    return dataclasses.replace(scenario, workload=workload, definition=definition)
+    definition = {**scenario.definition, "workload": {**scenario.definition["workload"], **turns}}
+    return dataclasses.replace(scenario, workload=dataclasses.replace(scenario.workload, **turns), definition=definition)
 
 
 def _made(scenario: Scenario, definition: Mapping[str, Any]) -> Scenario:

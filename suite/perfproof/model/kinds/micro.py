@@ -65,12 +65,13 @@ class MicroWorkload(Workload):
     def sizes(self) -> int:
         return len(self.cases)
 
+    @property
+    def in_turns(self) -> Mapping[str, bool]:
+        return {"interleaved": True}
+
     def for_counts(self) -> MicroWorkload:
         """The counted round of each case; a benchmark of the user's own decides itself what it runs."""
         return self if self.files is not None else dataclasses.replace(self, counted_alone=True)
-
-    def in_turns(self) -> MicroWorkload:
-        return dataclasses.replace(self, interleaved=True)
 
     def counted_once(self, case: str) -> Mapping[str, Any]:
         return {"parameters": {**self.parameters, "rounds": 1}} if self.files is None else {}

@@ -74,13 +74,14 @@ class Workload:
 
     # --- how it is run -----------------------------------------------------------------------------------
 
+    @property
+    def in_turns(self) -> Mapping[str, bool]:
+        """What in its document lets its arms take turns, so that a machine whose speed changes changes it for all; nothing: they can't."""
+        return {}
+
     def for_counts(self) -> Self:
         """The workload as it runs where only its counts are wanted: nothing is repeated for the sake of times."""
         return self
-
-    def in_turns(self) -> Self | None:
-        """The workload with arms that take turns, so that a machine whose speed changes changes it for all; None where they can't."""
-        return None
 
     @property
     def repeats(self) -> int:

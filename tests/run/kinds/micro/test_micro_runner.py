@@ -321,7 +321,7 @@ def _words(process: psutil.Process) -> list[str]:
 
 def test_a_trial_that_runs_out_of_time_is_ended(toy_build: ReadyBuild, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A trial that hangs is killed at its limit and reported as failed; the next arm gets a process of its own."""
-    monkeypatch.setattr("perfproof.run.kinds.micro.micro_runner.TRIAL_LIMIT", 1.0)
+    monkeypatch.setattr("perfproof.run.kinds.micro.forking_parent.TRIAL_LIMIT", 1.0)
     scenario = toy.scenario(toy_build.interpreter, toy.arm("plain"), toy.arm("patched", "toy_patch"), mode="hang")
     runner = MicroRunner({scenario.builds["default"].key: toy_build}, tmp_path / "logs", seed=0, bench_of=toy.bench)
     names = ("plain", "patched")

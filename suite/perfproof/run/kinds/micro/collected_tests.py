@@ -11,8 +11,8 @@ from perfproof.model.kinds.micro import MicroWorkload
 from perfproof.model.scenarios.scenario import Arm, Scenario
 from perfproof.run.checks.catalog import bench_at
 from perfproof.run.host.environment import usable_cores
+from perfproof.run.kinds.micro.forking_parent import Parent
 from perfproof.run.kinds.micro.micro_result import read_collected
-from perfproof.run.kinds.micro.micro_runner import Parent
 from perfproof.run.kinds.micro.own_benchmarks import laid_out
 from perfproof.run.processes.trial_process import arm_variables, build_environment
 

@@ -11,7 +11,6 @@ Interleaved arms have a parent each: their trials run at the same time on one pr
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import random
 import shutil
@@ -36,130 +35,68 @@ from perfproof.run.checks.catalog import Bench
 from perfproof.run.host import environment, telemetry
 from perfproof.run.host.disk_space import no_room
 from perfproof.run.kinds.micro.bench_checks import bench_faults
+from perfproof.run.kinds.micro.forking_parent import NO_ROOM, Parent
 from perfproof.run.kinds.micro.micro_result import UNWRITTEN, Reading, judge, phases, read_counted, read_trial, without_metrics
 from perfproof.run.kinds.micro.own_benchmarks import laid_out
 from perfproof.run.kinds.micro.turn_taking import TurnTaking, processor_of, side_by_side
 from perfproof.run.processes import attestation as attest
 from perfproof.run.processes.trial_process import (
     ATTEST_PLUGIN,
-    Channel,
-    Running,
     arm_variables,
     build_environment,
     how_ended,
     own_variables,
     scrub_file,
-    start,
-    tail,
 )
-from perfproof.run.servers.log_diagnosis import last_words
 from perfproof.run.trials.record_builder import recorded
 from perfproof.run.trials.runner import Opening, RunnerKind
 
-IMPORT_LIMIT = 600.0
-TRIAL_LIMIT = 1800.0
-"""Seconds after which an import or a trial is ended and counts as failed."""
-NO_ROOM = 74
-"""The exit code of a trial that found no disk space for its files; `suite/perfproof/child/micro.py` has the same."""
 OURS = "PERFPROOF_"
 """Prefixes of variables that only the suite's own code inside a trial reads."""
 
 
-class Parent:
-    """A process of one build that has imported what its benchmarks need, and forks a trial for every order."""
-
-    def __init__(self, build: ReadyBuild, benches: Sequence[Path], variables: Mapping[str, str], log: Path) -> None:
-        self.build = build
-        self._channel = Channel()
-        words = [build.interpreter, build.child / "micro.py", build.tools or "", *benches]
-        self._running: Running = start(words, environment=variables, log=log, channel=self._channel)
-        self._closed = False
-        self.seconds = 0.0
-        self.threads = 0
-        self.faults: Sequence[str] = ()
-        self.fault = ""
-
-    def ready(self, limit: float = IMPORT_LIMIT) -> None:
-        """Waits until it has imported; a parent that can't is closed, and `fault` says why."""
-        try:
-            answer = self._hear(limit, "importing vLLM")
-        except CannotRun as error:
-            self.fault = str(error)
-            self.close()
-            return
-        self.seconds, self.threads, self.faults = float(answer["seconds"]), int(answer["threads"]), answer["faults"]
-
-    def trial(
-        self,
-        bench: Path,
-        variables: Mapping[str, str],
-        seed: int,
-        folder: Path,
-        log: Path,
-        count: Mapping[str, Any] | None,
-        *,
-        own: bool,
-        collect: bool = False,
-        turns: Mapping[str, Any] | None = None,
-    ) -> int:
-        """Runs one trial, its random numbers seeded with `seed`, and counts a round of each case; its exit code, -N for signal N.
-
-        With `collect` its tests are only named. `own` says that the benchmark is the user's own, `turns` where it takes turns with others.
-
-        Raises `CannotRun` if the parent died or time ran out.
-        """
-        try:
-            said = {"bench": str(bench), "own": own, "collect": collect, "seed": seed, "folder": str(folder), "log": str(log)}
-            self._channel.send({**said, "environment": dict(variables), "count": count, "turns": turns})
-        except BrokenPipeError:
-            raise CannotRun(f"the process that imports vLLM {self._end()}") from None
-        return int(self._hear(TRIAL_LIMIT, "the trial")["code"])
-
-    def _hear(self, limit: float, what: str) -> dict[str, Any]:
-        try:
-            answer = self._channel.receive(limit)
-        except EOFError:
-            raise CannotRun(f"the process that imports vLLM {self._end()}") from None
-        if answer is None:
-            self._running.kill_now()
-            raise CannotRun(f"{what} {how_ended(None, limit)}")
-        return answer
-
-    def _end(self) -> str:
-        """How it ended, with the last lines of its log."""
-        code = self._running.wait(10.0)
-        log = tail(self._running.log)
-        return how_ended(code, self._running.seconds) + (f"; the end of its log:\n{last_words(log)}" if log else "")
-
-    @property
-    def log(self) -> Path:
-        return self._running.log
-
-    @property
-    def alive(self) -> bool:
-        return self._running.poll() is None
-
-    def close(self) -> None:
-        """Ends it; a second call does nothing."""
-        if not self._closed:
-            self._closed = True
-            self._running.kill_now()
-            self._channel.close()
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Ended:
-    """A trial that ended: its arm and parent, its folder, when it `started`, how it failed, the seconds that it took, what is known of the
-    machine meanwhile, and what its files say."""
+class _Trial:
+    """A trial that is to begin: its parent, its folder, the benchmark's file, its variables, and what is counted."""
 
     arm: Arm
     parent: Parent
     folder: Path
+    file: Path
+    variables: Mapping[str, str]
+    count: Mapping[str, Any]
+
+    @property
+    def log(self) -> Path:
+        return self.folder / "trial.log"
+
+    def run(self, block: Block, turns: Mapping[str, Any] | None = None) -> _Ended:
+        """Runs it to its end."""
+        started, before, quiet, began = clock.now(), environment.moment(), telemetry.read(), time.monotonic()
+        fault = self.parent.fault or self._ran(block, turns)
+        seconds = time.monotonic() - began
+        seen = telemetry.between(quiet, telemetry.read(gpus=True))
+        return _Ended(started=started, before=before, fault=fault, seconds=seconds, telemetry=seen)
+
+    def _ran(self, block: Block, turns: Mapping[str, Any] | None) -> str:
+        """How it failed, "" if it did not."""
+        own = _workload(block).files is not None
+        try:
+            code = self.parent.trial(self.file, self.variables, block.seed, self.folder, self.log, self.count, own=own, turns=turns)
+        except CannotRun as error:
+            return str(error)
+        return "" if code == 0 else UNWRITTEN if code == NO_ROOM else f"the trial {how_ended(code, 0.0)}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Ended:
+    """How a trial ended: when it had `started`, the machine `before` it and meanwhile (`telemetry`), how it failed, its seconds."""
+
     started: str
+    before: Mapping[str, Any]
     fault: str
-    spent: float
-    known: Mapping[str, Any]
-    reading: Reading
+    seconds: float
+    telemetry: Mapping[str, float]
 
 
 class MicroRunner:
@@ -186,7 +123,7 @@ class MicroRunner:
         self._seed = seed
         self._benches = tuple(dict.fromkeys(benches))
         self._own = tuple(own)
-        self._read: dict[Path, Bench] = {}
+        self._own_benches: dict[Path, Bench] = {}
         self._threads = threads or environment.usable_cores()
         self._bench_of = bench_of
         self._parents: dict[tuple[str, str], Parent] = {}
@@ -208,26 +145,29 @@ class MicroRunner:
             parent = self._parents[_key(block, _arm(block, name))]
             if not parent.fault and not parent.alive:
                 self._start(block, (name,))
-            yield self._record(block, self._trial(block, _arm(block, name)), imports)
+            trial = self._trial(block, _arm(block, name))
+            ended = trial.run(block)
+            yield self._record(block, trial, ended, self._read(block, trial), imports)
 
     def _interleaved(self, block: Block, arms: Sequence[str], imports: float) -> Iterator[Record]:
         """The trials of these arms at the same time, in turns."""
+        trials = [self._trial(block, _arm(block, name)) for name in arms]
         with ThreadPoolExecutor(len(arms)) as pool, TurnTaking(len(arms), processor_of(block.number)) as turns:
 
-            def trial(place: int) -> _Ended:
+            def run(place: int) -> _Ended:
                 try:
-                    return self._trial(block, _arm(block, arms[place]), turns.order(place))
+                    return trials[place].run(block, turns.order(place))
                 finally:
                     turns.ended(place)
 
             try:
-                ended = list(pool.map(trial, range(len(arms))))
+                ended = list(pool.map(run, range(len(arms))))
             except BaseException:
                 self.close()  # ends the trials that the pool waits for
                 raise
-        readings = side_by_side([one.reading for one in ended])
-        for one, reading in zip(ended, readings, strict=True):
-            yield self._record(block, dataclasses.replace(one, reading=reading), imports)
+        readings = side_by_side([self._read(block, one) for one in trials])
+        for trial, end, reading in zip(trials, ended, readings, strict=True):
+            yield self._record(block, trial, end, reading, imports)
 
     def check(self) -> None:
         """Copies the benchmarks of the user's own; else nothing: a benchmark that refuses its parameters fails in its first trial."""
@@ -280,40 +220,42 @@ class MicroRunner:
         if workload.files is None:
             return self._bench_of(workload.bench)
         copy = self._copy(workload.files) / workload.bench
-        if copy not in self._read:
-            self._read[copy] = catalog.bench_at(copy)
-        return self._read[copy]
+        if copy not in self._own_benches:
+            self._own_benches[copy] = catalog.bench_at(copy)
+        return self._own_benches[copy]
 
     def _build(self, block: Block, arm: Arm) -> ReadyBuild:
         return self._builds[block.scenario.builds[arm.build].key]
 
-    def _trial(self, block: Block, arm: Arm, turns: Mapping[str, Any] | None = None) -> _Ended:
-        """Runs one trial and reads its files."""
-        build, parent = self._build(block, arm), self._parents[_key(block, arm)]
-        folder = self._empty_folder(block, arm)
-        log, variables = folder / "trial.log", self._variables(block, arm, folder)
-        started, before, quiet, began = clock.now(), environment.moment(), telemetry.read(), time.monotonic()
-        bench, file = self._bench(block), self._file(build, _workload(block))
-        fault = parent.fault or _run(parent, block, file, variables, folder, log, _counting(block, bench), turns)
-        spent = time.monotonic() - began
-        seen = telemetry.between(quiet, telemetry.read(gpus=True))
-        scrub_file(log)
-        if _counted_alone(block, bench):
-            reading = read_counted(folder)
-        else:
-            reading = read_trial(folder, _cases(block, bench), explains=bench.explains, by_ids=bench.by_ids)
-        if bench.by_ids:
-            reading = without_metrics(reading, [choice.name for choice in block.scenario.metrics])
-        known = {**self._describe(block, build, variables, before), "telemetry": seen, "threads_at_fork": parent.threads or None}
-        return _Ended(arm=arm, parent=parent, folder=folder, started=started, fault=fault, spent=spent, known=known, reading=reading)
+    def _trial(self, block: Block, arm: Arm) -> _Trial:
+        """A trial that has not begun: its folder is empty."""
+        build, folder, bench = self._build(block, arm), self._empty_folder(block, arm), self._bench(block)
+        return _Trial(
+            arm=arm,
+            parent=self._parents[_key(block, arm)],
+            folder=folder,
+            file=self._file(build, _workload(block)),
+            variables=self._variables(block, arm, folder),
+            count=_counting(block, bench),
+        )
 
-    def _record(self, block: Block, ended: _Ended, imports: float) -> Record:
+    def _read(self, block: Block, trial: _Trial) -> Reading:
+        """What the files of a trial that ended say."""
+        bench = self._bench(block)
+        scrub_file(trial.log)
+        if _counted_alone(block, bench):
+            reading = read_counted(trial.folder)
+        else:
+            reading = read_trial(trial.folder, _cases(block, bench), explains=bench.explains, by_ids=bench.by_ids)
+        return without_metrics(reading, [choice.name for choice in block.scenario.metrics]) if bench.by_ids else reading
+
+    def _record(self, block: Block, trial: _Trial, ended: _Ended, reading: Reading, imports: float) -> Record:
         """The record of a trial that ended: its attestation is verified, and it is judged."""
-        arm, parent, folder, fault, reading = ended.arm, ended.parent, ended.folder, ended.fault, ended.reading
-        build, bench, log = self._build(block, arm), self._bench(block), folder / "trial.log"
+        arm, parent, folder, log = trial.arm, trial.parent, trial.folder, trial.log
+        build, bench = self._build(block, arm), self._bench(block)
         attestation = attest.read(folder / "attest", build, arm)
         unproven = attest.verify(attestation, arm, build, log.read_text(errors="replace") if log.exists() else "", bench.exercises)
-        status, reason = judge(reading, fault, unproven or reading.untouched, folder, log)
+        status, reason = judge(reading, ended.fault, unproven or reading.untouched, folder, log)
         if status in ("failed", "unattested") and (outside := no_room(folder, reason) or lost(build)):
             status, reason = "invalid", outside
         if status == "ok" and (why := changed(build)):
@@ -329,8 +271,12 @@ class MicroRunner:
             log=parent.log if parent.fault else log,
             results=self._folder.parent,
             attestation=attestation,
-            seconds=phases(folder, reading, imports, ended.spent),
-            known=ended.known,
+            seconds=phases(folder, reading, imports, ended.seconds),
+            known={
+                **self._describe(block, build, trial.variables, ended.before),
+                "telemetry": ended.telemetry,
+                "threads_at_fork": parent.threads or None,
+            },
             warnings=[*build.warnings, *reading.warnings, *(f"did not import: {one}" for one in parent.faults)],
             measurements=reading.measurements,
             raw=reading.raw,
@@ -418,24 +364,6 @@ def _counting(block: Block, bench: Bench) -> dict[str, Any]:
 def _counted_alone(block: Block, bench: Bench) -> bool:
     """Whether the trial only counts a round of each case: not where timed rounds count something themselves."""
     return _workload(block).counted_alone and bench.counted and not bench.witnesses
-
-
-def _run(
-    parent: Parent,
-    block: Block,
-    file: Path,
-    variables: Mapping[str, str],
-    folder: Path,
-    log: Path,
-    count: Mapping[str, Any],
-    turns: Mapping[str, Any] | None,
-) -> str:
-    """Runs a trial to its end; how it failed, "" if it did not."""
-    try:
-        code = parent.trial(file, variables, block.seed, folder, log, count, own=_workload(block).files is not None, turns=turns)
-    except CannotRun as error:
-        return str(error)
-    return "" if code == 0 else UNWRITTEN if code == NO_ROOM else f"the trial {how_ended(code, 0.0)}"
 
 
 def _opened(scenarios: Sequence[Scenario], opening: Opening) -> MicroRunner:

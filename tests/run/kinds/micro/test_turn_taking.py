@@ -1,0 +1,164 @@
+"""Trials that take turns: one runs at a time, in order, whatever becomes of the others; and what their rounds say side by side."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from math import isclose
+from pathlib import Path
+from statistics import median
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from perfproof.child.turns import Turns
+from perfproof.run.kinds.micro.micro_result import Reading
+from perfproof.run.kinds.micro.turn_taking import TurnTaking, processor_of, side_by_side
+from tests import toy
+from tests.run.conftest import RunToy
+
+TIMES = st.floats(1e-6, 1.0)
+
+
+def reading(*rounds: float, reason: str = "", **others: Sequence[float]) -> Reading:
+    raw = {"round_time": rounds, **others} if rounds else {}
+    values = {name: median(times) for name, times in raw.items()}
+    return Reading(measurements={**values, "other": 7.0}, raw=raw, witnesses={}, work={}, warnings=(), reason=reason, counts={})
+
+
+def values(*readings: Reading) -> list[float]:
+    return [one.measurements["round_time"] for one in side_by_side(readings)]
+
+
+@given(rounds=st.lists(st.tuples(TIMES, TIMES), min_size=1, max_size=20))
+def test_of_two_trials_the_ratio_is_the_median_ratio_of_their_rounds(rounds: list[tuple[float, float]]) -> None:
+    """Turn by turn, whatever each turn's speed is; an even number of turns has no single middle one."""
+    rounds = rounds if len(rounds) % 2 else rounds[1:] or [(1.0, 2.0)]
+    first, second = values(*(reading(*times) for times in zip(*rounds, strict=True)))
+    assert isclose(first / second, median(one / other for one, other in rounds), rel_tol=1e-9)
+
+
+@given(speeds=st.lists(st.floats(0.1, 10.0), min_size=1, max_size=30), costs=st.lists(TIMES, min_size=2, max_size=4))
+def test_what_slows_all_rounds_of_a_turn_is_in_no_ratio(speeds: list[float], costs: list[float]) -> None:
+    """A machine that changes its speed from turn to turn changes no arm's share; the values are seconds of a usual turn."""
+    found = values(*(reading(*(cost * speed for speed in speeds)) for cost in costs))
+    assert all(isclose(one / found[0], cost / costs[0], rel_tol=1e-9) for one, cost in zip(found, costs, strict=True))
+    assert isclose(found[0], costs[0] * median(speeds), rel_tol=1e-9)
+
+
+def test_metrics_that_can_not_be_held_side_by_side_stay_as_they_are() -> None:
+    """Unequally many rounds, one trial alone, a trial that failed, and what is no time of rounds."""
+    assert values(reading(1.0, 5.0, 9.0), reading(1.0, 3.0)) == [5.0, 2.0]
+    assert values(reading(1.0, 5.0, 9.0)) == [5.0]
+    whole, failed = side_by_side([reading(1.0, 5.0, 9.0), reading(reason="the swap lost a row")])
+    assert (whole.measurements["round_time"], failed.reason) == (5.0, "the swap lost a row")
+    several = side_by_side([reading(1.0, 4.0, 9.0, feed_time=(1.0,)), reading(2.0, 2.0, 3.0, feed_time=(3.0, 3.0))])
+    assert [one.measurements["feed_time"] for one in several] == [1.0, 3.0]
+    assert [one.measurements["other"] for one in several] == [7.0, 7.0]
+
+
+def turning(turns: TurnTaking, place: int, work: Callable[[Turns], None]) -> threading.Thread:
+    """A trial in a thread: it takes its turn, works, leaves and ends."""
+
+    def trial() -> None:
+        mine = Turns(**{**turns.order(place), "processor": None})
+        mine.take()
+        try:
+            work(mine)
+        finally:
+            mine.leave()
+            turns.ended(place)
+
+    thread = threading.Thread(target=trial)
+    thread.start()
+    return thread
+
+
+def rounds_of(number: int, said: list[int], place: int) -> Callable[[Turns], None]:
+    def work(mine: Turns) -> None:
+        for _ in range(number):
+            said.append(place)
+            mine.pass_on()
+
+    return work
+
+
+def ran(rounds: Sequence[int], absent: Sequence[int] = ()) -> list[int]:
+    """Which trials ran, in order: each so many rounds; those `absent` end before they take a turn."""
+    said: list[int] = []
+    with TurnTaking(len(rounds), None) as turns:
+        threads = [turning(turns, place, rounds_of(number, said, place)) for place, number in enumerate(rounds) if place not in absent]
+        for place in absent:
+            turns.ended(place)
+        for one in threads:
+            one.join(30)
+            assert not one.is_alive()
+    return said
+
+
+def test_rounds_alternate() -> None:
+    """In the order of the block, one round each."""
+    assert ran([3, 3]) == [0, 1] * 3
+    assert ran([2, 2, 2]) == [0, 1, 2] * 2
+
+
+def test_the_others_go_on_without_one_that_is_over() -> None:
+    """It has fewer rounds, or ended before its first."""
+    assert ran([1, 3, 3]) == [0, 1, 2, 1, 2, 1, 2]
+    assert ran([0, 2, 2], absent=[0]) == [1, 2, 1, 2]
+    assert ran([2, 2], absent=[1]) == [0, 0]
+
+
+def test_a_trial_goes_on_where_the_runner_is_gone() -> None:
+    """Nobody is left to give turns, so none are waited for."""
+    said: list[int] = []
+    left = threading.Event()
+
+    def work(mine: Turns) -> None:
+        left.wait(30)
+        rounds_of(3, said, 0)(mine)
+
+    with TurnTaking(1, None) as turns:
+        trial = turning(turns, 0, work)
+        while not turns._joined:
+            left.wait(0.01)
+    left.set()
+    trial.join(30)
+    assert said == [0, 0, 0]
+
+
+def test_blocks_go_round_the_processors(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those that may be used, in turn."""
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: {7, 3}, raising=False)
+    assert [processor_of(number) for number in (1, 2, 3)] == [7, 3, 7]
+
+
+def test_interleaved_arms_run_side_by_side(run_toy: RunToy, tmp_path: Path) -> None:
+    """Each has a parent of its own, one thread, all rounds, its attestation; the values are those of rounds held side by side."""
+    plain, patched = run_toy(toy.arm("plain"), toy.arm("patched", "toy_patch"), interleaved=True, rounds=5)
+    assert [plain.status, patched.status] == ["ok", "ok"], (plain.reason, patched.reason)
+    assert [plain.arm, patched.arm] == ["plain", "patched"]
+    rounds = [one.raw["round_time"] for one in (plain, patched)]
+    assert [len(times) for times in rounds] == [5, 5]
+    ratio = plain.measurements["round_time"] / patched.measurements["round_time"]
+    assert isclose(ratio, median(one / other for one, other in zip(*rounds, strict=True)), rel_tol=1e-9)
+    assert plain.attestation is not None
+    assert patched.attestation is not None
+    assert (list(plain.attestation.patches), list(patched.attestation.patches)) == ([], ["toy_patch"])
+    assert {one.environment["variables"]["OMP_NUM_THREADS"] for one in (plain, patched)} == {"1"}
+    assert len(list((tmp_path / "results" / "logs" / "imports").glob("*.log"))) == 2
+
+
+@pytest.mark.parametrize("mode", ["absent", "fail", "crash"])
+def test_interleaved_arms_that_fail_say_why_and_hold_nobody_up(run_toy: RunToy, mode: str) -> None:
+    """A test that skips itself, fails, or ends its process."""
+    records = run_toy(toy.arm("plain"), toy.arm("patched", "toy_patch"), interleaved=True, mode=mode)
+    assert [one.status for one in records] == ["failed", "failed"]
+
+
+def test_an_interleaved_arm_whose_plugin_refuses_leaves_the_other_alone(run_toy: RunToy) -> None:
+    """It ended before its first turn."""
+    plain, refused = run_toy(toy.arm("plain"), toy.arm("patched", "toy_other"), interleaved=True)
+    assert (plain.status, len(plain.raw["round_time"])) == ("ok", 3)
+    assert refused.status != "ok"
