@@ -66,7 +66,7 @@ class MicroWorkload(Workload):
         return len(self.cases)
 
     @property
-    def in_turns(self) -> Mapping[str, bool]:
+    def in_turns(self) -> Mapping[str, Any]:
         return {"interleaved": True}
 
     def for_counts(self) -> MicroWorkload:

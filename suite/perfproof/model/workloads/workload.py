@@ -75,7 +75,7 @@ class Workload:
     # --- how it is run -----------------------------------------------------------------------------------
 
     @property
-    def in_turns(self) -> Mapping[str, bool]:
+    def in_turns(self) -> Mapping[str, Any]:
         """What in its document lets its arms take turns, so that a machine whose speed changes changes it for all; nothing: they can't."""
         return {}
 
