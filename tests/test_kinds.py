@@ -23,6 +23,7 @@ from perfproof.report.base.page_model import Page
 from perfproof.report.formats import junit, pr_comment, terminal
 from perfproof.report.view import build
 from perfproof.run.kinds import RUNNERS, runner_of
+from perfproof.tracking.released_scenario import interleaved
 from tests import factory
 
 EXAMPLES = Path(__file__).parent / "model" / "kinds"
@@ -63,6 +64,16 @@ def judged(scenario: Scenario) -> JudgedScenario:
 
 def page(scenario: Scenario) -> Page:
     return build(judged(scenario).judged, records(scenario), made="today", version="0")
+
+
+@EACH
+def test_arms_take_turns_where_the_kind_says_how(kind: Kind) -> None:
+    """The definition says so, and is read again as it was meant; without it nothing is said, as in older records."""
+    plain = asked(kind)
+    made = interleaved(plain)
+    assert (made is plain) is not bool(plain.workload.in_turns)
+    assert scenario_of(made.definition, source=made.source).workload == made.workload
+    assert not set(plain.workload.in_turns) & set(plain.definition["workload"])
 
 
 @EACH

@@ -18,10 +18,14 @@ from rich.console import Console
 
 from perfproof.changes.blame import blame_command
 from perfproof.changes.blame.blame_command import BlameRequest, perform
+from perfproof.changes.blame.search import OutOfBudget
 from perfproof.cli import main
 from perfproof.commands.run_scenarios import load
 from perfproof.model.base.errors import EXIT_INCONCLUSIVE, EXIT_PASS, EXIT_USAGE, BadInput, CannotRun, PerfproofError
+from perfproof.model.kinds.micro import MicroWorkload
+from perfproof.model.scenarios.scenario import Scenario
 from perfproof.tracking import released_scenario
+from perfproof.tracking.confirm_step import Measuring
 from perfproof.tracking.released_scenario import OpenRunners
 from tests.changes.blame.places import BAD, BATCH, COMPILED, COSTS, GOOD, InProcess, answer_from_folders, asked, committed, interpreter
 
@@ -99,6 +103,23 @@ def test_a_budget_that_ends_before_the_times_are_known_says_so(place: InProcess,
     with pytest.raises(PerfproofError, match="was over before round_time of both builds was known: the same command goes on") as over:
         perform(request, runners=place.runners)
     assert over.value.exit_code == EXIT_INCONCLUSIVE
+
+
+def test_times_are_those_of_builds_that_take_turns(place: InProcess, bad: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their trials lie in a folder of their own, apart from those of builds that ran one after the other."""
+    seen: list[tuple[Scenario, Path]] = []
+
+    def whole_change(scenario: Scenario, good: object, bad: object, metric: str, measuring: Measuring, left: object) -> None:
+        seen.append((scenario, measuring.results))
+        raise OutOfBudget
+
+    monkeypatch.setattr(blame_command, "whole_change", whole_change)
+    with pytest.raises(PerfproofError, match="the same command goes on"):
+        perform(asked(place, tmp_path, bad, metric="round_time", budget=1), runners=place.runners)
+    ((scenario, results),) = seen
+    assert scenario.definition["workload"]["interleaved"] is True
+    assert MicroWorkload.of(scenario.workload).interleaved
+    assert results.name == "interleaved"
 
 
 # --- elsewhere ----------------------------------------------------------------------------------------------
