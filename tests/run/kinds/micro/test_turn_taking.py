@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perfproof.child.turns import Turns
+from perfproof.model.base.errors import CannotRun
 from perfproof.run.kinds.micro.micro_result import Reading
 from perfproof.run.kinds.micro.turn_taking import TurnTaking, processor_of, side_by_side
 from tests import toy
@@ -126,6 +127,16 @@ def test_a_trial_goes_on_where_the_runner_is_gone() -> None:
     left.set()
     trial.join(30)
     assert said == [0, 0, 0]
+
+
+def test_too_long_a_path_for_a_socket_names_the_remedy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is left there."""
+    folder = tmp_path / ("long" * 30)
+    folder.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(folder))
+    with pytest.raises(CannotRun, match="set TMPDIR to a short path"):
+        TurnTaking(2, None)
+    assert list(folder.iterdir()) == []
 
 
 def test_blocks_go_round_the_processors(monkeypatch: pytest.MonkeyPatch) -> None:

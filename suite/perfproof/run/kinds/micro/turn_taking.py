@@ -10,25 +10,33 @@ import contextlib
 import dataclasses
 import os
 import socket
-import tempfile
 import threading
 from collections.abc import Sequence
 from statistics import geometric_mean, median
 from types import TracebackType
 from typing import Any
 
+from perfproof.builds.processes import temp_files
+from perfproof.model.base.errors import CannotRun
 from perfproof.run.kinds.micro.micro_result import Reading
 
 
 class TurnTaking:
-    """The turns of so many trials, in their order; a context, which ends them. A trial that ends is left out from then on."""
+    """The turns of so many trials, in their order; a context, which ends them. A trial that ends is left out from then on.
+
+    Raises `CannotRun` where the folder for temporary files has too long a path for a socket.
+    """
 
     def __init__(self, trials: int, processor: int | None) -> None:
         self._trials, self._processor = trials, processor
-        self._folder = tempfile.TemporaryDirectory(prefix="turns")  # the paths of sockets must be short
-        self._address = os.path.join(self._folder.name, "s")
+        self._folder = temp_files.directory()
+        self._address = os.path.join(self._folder.name, "turns")
         self._listener = socket.socket(socket.AF_UNIX)
-        self._listener.bind(self._address)
+        try:
+            self._listener.bind(self._address)
+        except OSError as error:
+            self._folder.cleanup()
+            raise CannotRun(f"{self._address}: no socket can be made there: {error}; set TMPDIR to a short path, such as /tmp") from error
         self._listener.listen(2 * trials)
         self._joined: dict[int, socket.socket] = {}
         self._thread = threading.Thread(target=self._give, daemon=True)
