@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 from typing import Any
 
@@ -74,6 +75,8 @@ def test_arms_take_turns_where_the_kind_says_how(kind: Kind) -> None:
     assert (made is plain) is not bool(plain.workload.in_turns)
     assert scenario_of(made.definition, source=made.source).workload == made.workload
     assert not set(plain.workload.in_turns) & set(plain.definition["workload"])
+    on_gpu = dataclasses.replace(plain, device="cuda")
+    assert interleaved(on_gpu) is on_gpu
 
 
 @EACH
