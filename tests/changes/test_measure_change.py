@@ -273,6 +273,15 @@ def test_of_a_block_that_was_thrown_out_all_trials_are_left(place: Place, capsys
     assert len(place.runner.ran) == ran + 2
 
 
+def test_the_base_and_the_change_take_turns(place: Place) -> None:
+    """A machine whose speed changes changes it for both."""
+    place.pr()
+    (folder,) = (place.folder / "results" / "pr").iterdir()
+    records = store.records_in(folder)
+    assert records
+    assert all(one.definition["workload"]["interleaved"] is True for one in records)
+
+
 def test_an_interrupted_run_leaves_no_text_of_another_change(place: Place) -> None:
     """What the last change left is gone as soon as the next one is measured."""
     place.pr()

@@ -153,6 +153,20 @@ def place(tmp_path: Path, shared: Path, monkeypatch: pytest.MonkeyPatch) -> Plac
     return Place(tmp_path, shared, monkeypatch)
 
 
+def test_the_base_and_the_change_take_turns(place: Place) -> None:
+    """A machine whose speed changes changes it for both, in the A/A too."""
+    asked: list[dict[str, Any]] = []
+
+    def seen(one: Record) -> Record:
+        asked.append(dict(one.definition["workload"]))
+        return one
+
+    place.fate = seen
+    place.diff()
+    assert asked
+    assert all(one["interleaved"] is True for one in asked)
+
+
 def test_what_the_change_touches_and_a_canary_are_measured(place: Place) -> None:
     """The scenario of the touched function and the policy's canary, two blocks of each, as only counts decide; others are left."""
     assert place.diff() == EXIT_PASS
