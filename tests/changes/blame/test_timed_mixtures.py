@@ -196,6 +196,16 @@ def test_leaving_a_unit_out_is_told_from_nothing(tmp_path: Path, difference: Dif
     assert mixtures.differs("forth", taken(GUILTY, "f0"), taken(GUILTY))
 
 
+def test_the_only_unit_of_a_mixture_is_left_out_of_the_build_itself(tmp_path: Path, difference: Difference) -> None:
+    """Of two that act together one may take all of it back: without it nothing is left to mix."""
+    runners = Timed()
+    _, mixtures, _ = asked(tmp_path, difference, runners)
+    mixtures.to(0.25)
+    assert mixtures.differs("back", taken(GUILTY), taken(GUILTY))
+    assert not mixtures.differs("forth", taken("f0"), taken("f0"))
+    assert mixtures.build("back", difference.mixture("back", frozenset()), "nothing") is BAD
+
+
 def test_builds_whose_times_do_not_differ_have_no_guilty_unit(tmp_path: Path, difference: Difference) -> None:
     """The usual rule decides, and says what it found."""
     with pytest.raises(CannotRun, match="there is nothing to find"):

@@ -140,8 +140,10 @@ class Mixtures(ABC):
         return self._by_diff.get((side, named(mixture)))
 
     def build(self, side: Side, mixture: Mixture, name: str) -> NamedBuild:
-        """The build of a mixture; its diff lies below the results."""
+        """The build of a mixture; its diff lies below the results. A mixture of nothing is the build that it is a mixture of."""
         base = self._base(side)
+        if not mixture.diff:
+            return base
         file = self._measuring.results / "mixtures" / f"{name}.diff"
         data = mixture.diff.encode("utf-8", "surrogateescape")
         file.parent.mkdir(parents=True, exist_ok=True)
