@@ -8,6 +8,7 @@ library alone.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
 from collections.abc import Callable
@@ -31,11 +32,9 @@ class Turns:
 
     def pass_on(self) -> None:
         """Lets the others run, and waits for its next turn."""
-        try:
+        with contextlib.suppress(OSError):  # the runner is gone, and with it the others
             self._socket.sendall(b".")
-        except OSError:  # the runner is gone, and with it the others
-            return
-        self.take()
+            self.take()
 
     def leave(self) -> None:
         """Gives its place up."""

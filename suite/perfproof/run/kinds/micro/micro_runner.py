@@ -139,7 +139,7 @@ class MicroRunner:
         self._start(block, arms)
         imports = (time.monotonic() - began) / len(arms)
         if _interleaved(block):
-            yield from self._interleaved(block, arms, imports)
+            yield from self._in_turns(block, arms, imports)
             return
         for name in arms:
             parent = self._parents[_key(block, _arm(block, name))]
@@ -149,7 +149,7 @@ class MicroRunner:
             ended = trial.run(block)
             yield self._record(block, trial, ended, self._read(block, trial), imports)
 
-    def _interleaved(self, block: Block, arms: Sequence[str], imports: float) -> Iterator[Record]:
+    def _in_turns(self, block: Block, arms: Sequence[str], imports: float) -> Iterator[Record]:
         """The trials of these arms at the same time, in turns."""
         trials = [self._trial(block, _arm(block, name)) for name in arms]
         with ThreadPoolExecutor(len(arms)) as pool, TurnTaking(len(arms), processor_of(block.number)) as turns:

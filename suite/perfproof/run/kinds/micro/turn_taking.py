@@ -55,7 +55,7 @@ class TurnTaking:
         self._folder.cleanup()
 
     def order(self, place: int) -> dict[str, Any]:
-        """What the trial of that place is told."""
+        """What the order for the trial of that place says of its turns."""
         return {"address": self._address, "place": place, "processor": self._processor}
 
     def ended(self, place: int) -> None:
