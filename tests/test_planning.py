@@ -41,6 +41,9 @@ def test_a_server_of_its_own_is_part_of_a_trial(tmp_path: Path) -> None:
     record = dataclasses.replace(factory.record(), seconds={"total": 20.0, "server starts": 30.0})
     assert told(tmp_path, "launches: fresh", dataclasses.replace(record, how="fresh server"))[0] * 60 == 12 * 50
     assert told(tmp_path, "launches: shared", dataclasses.replace(record, how="shared server"))[0] * 60 == 12 * 20
+    later = dataclasses.replace(record, how="blockwise server", arm="candidate", seconds={"total": 20.0})
+    first = dataclasses.replace(record, how="blockwise server")
+    assert told(tmp_path, "launches: blockwise", first, later)[0] * 60 == 12 * 35, "one of two arms waits for the block's servers"
 
 
 def test_the_minutes_of_a_plan_are_those_of_its_a_a_until_a_run_has_measured_its_own() -> None:
@@ -63,7 +66,7 @@ def test_the_minutes_of_a_plan_are_those_of_its_a_a_until_a_run_has_measured_its
 def test_scenarios_whose_servers_stay_up_come_last_and_one_after_another(tmp_path: Path) -> None:
     """What leaves nothing up shares its rounds; beside servers that stay nothing else is measured, and one scenario's are up at a time."""
     scenarios = []
-    for name, launches in (("one", "shared"), ("two", "fresh"), ("three", "shared"), ("four", "fresh")):
+    for name, launches in (("one", "shared"), ("two", "fresh"), ("three", "blockwise"), ("four", "fresh")):
         (tmp_path / f"{name}.yaml").write_text(SERVE.format(more=f"launches: {launches}"))
         scenarios.append(load_scenario(tmp_path / f"{name}.yaml", "quick"))
     names = [block.scenario.name for block in make_plan(scenarios, 0).blocks]

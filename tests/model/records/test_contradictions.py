@@ -137,7 +137,14 @@ def test_any_other_version_than_the_builds_is_no_proof(version: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("profile", "launches", "how"), [("quick", None, "fresh"), ("thorough", None, "shared"), ("quick", "fresh", "shared")]
+    ("profile", "launches", "how"),
+    [
+        ("quick", None, "fresh"),
+        ("thorough", None, "shared"),
+        ("quick", "fresh", "shared"),
+        ("standard", "blockwise", "shared"),
+        ("standard", None, "blockwise"),
+    ],
 )
 def test_how_servers_were_launched_is_what_the_definition_asks(profile: str, launches: str | None, how: str, tmp_path: Path) -> None:
     """A record of shared launches can't pass for one of fresh ones, nor the other way round."""

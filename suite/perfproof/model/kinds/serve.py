@@ -15,7 +15,16 @@ from perfproof.model.base.untrusted import line
 from perfproof.model.scenarios.metrics import of_a_run
 from perfproof.model.scenarios.scenario import LEAST_SECONDS, Dataset
 from perfproof.model.workloads import workload as workloads
-from perfproof.model.workloads.document_parts import DatasetDoc, Flags, Growing, ModelDoc, WorkloadDoc, dataset_of, launches_of, model_of
+from perfproof.model.workloads.document_parts import (
+    DatasetDoc,
+    Flags,
+    Growing,
+    ModelDoc,
+    WorkloadDoc,
+    dataset_of,
+    default_launches,
+    model_of,
+)
 from perfproof.model.workloads.kind import Kind
 from perfproof.model.workloads.workload import ModelWorkload, Profile
 
@@ -29,7 +38,8 @@ class ServeWorkload(ModelWorkload):
     """`vllm bench serve` against `vllm serve`.
 
     `client` are flags of
-    `vllm bench serve` without their dashes. `launches` is `shared` (one server per arm serves all blocks)
+    `vllm bench serve` without their dashes. `launches` is `shared` (one server per arm serves all blocks),
+    `blockwise` (one server per arm and block, those of a block started together)
     or `fresh` (one server per trial). The suite makes `dataset`; None if the client's flags name one.
     """
 
@@ -37,7 +47,7 @@ class ServeWorkload(ModelWorkload):
     client: workloads.Flags
     requests: int
     warmups: int
-    launches: Literal["shared", "fresh"]
+    launches: Literal["shared", "blockwise", "fresh"]
     dataset: Dataset | None = None
     kind: Literal["serve"] = "serve"
 
@@ -51,11 +61,11 @@ class ServeWorkload(ModelWorkload):
 
     @property
     def servers_stay(self) -> bool:
-        return self.launches == "shared"
+        return self.launches != "fresh"
 
     @property
     def starts_servers(self) -> bool:
-        return self.launches == "fresh"
+        return self.launches != "shared"
 
     def on_shared_servers(self) -> ServeWorkload:
         return dataclasses.replace(self, launches="shared")
@@ -122,7 +132,7 @@ class ServeDoc(WorkloadDoc, Growing):
     dataset: DatasetDoc | None = None
     requests: Annotated[int, Field(ge=1, le=MOST_REQUESTS)]
     warmups: Annotated[int, Field(ge=0, le=MOST_REQUESTS)] | None = None
-    launches: Literal["shared", "fresh"] | None = None
+    launches: Literal["shared", "blockwise", "fresh"] | None = None
 
     def noun(self, profile: Profile, folder: Path | None, faults: list[str]) -> ServeWorkload:
         return ServeWorkload(
@@ -131,7 +141,7 @@ class ServeDoc(WorkloadDoc, Growing):
             client=self.client,
             requests=self.requests,
             warmups=default_warmups(self.requests, self.client) if self.warmups is None else self.warmups,
-            launches=launches_of(self.launches, profile),
+            launches=self.launches or default_launches(profile),
             dataset=None if self.dataset is None else dataset_of(self.dataset),
         )
 
@@ -148,9 +158,9 @@ def _described(workload: Mapping[str, Any]) -> str:
 def _contradicted(data: Mapping[str, Any]) -> Iterator[str]:
     """Contradictions about launches: they are part of the question, because a verdict from one launch per arm must not count as more."""
     workload, how = data["definition"]["workload"], data["how"]
-    if how not in ("shared server", "fresh server"):
+    if how not in ("shared server", "blockwise server", "fresh server"):
         return
-    wanted = workload.get("launches") or ("shared" if data["profile"] == "quick" else "fresh")
+    wanted = workload.get("launches") or default_launches(data["profile"])
     if how != f"{wanted} server":
         yield f"how: is {how!r}, its definition sets {wanted!r} launches (profile {data['profile']!r})"
 

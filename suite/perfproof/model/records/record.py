@@ -50,8 +50,8 @@ class Record:
     `measurements` holds one number a metric, in base units; `raw` what they were reduced from. `work` are the
     counts that the arms of a block must share. `seconds` says where the trial's time went (phase to seconds). `block` counts
     from 1, `position` (the place within the block) from 0. `how` says how the trial was isolated ("forked", "process",
-    "shared server", "fresh server"). `counts` has what the host did in one counted round of each case, by the case's name ("" where there
-    is one), as `count_lines.round_of` reads it; older records have none.
+    "shared server", "blockwise server", "fresh server"). `counts` has what the host did in one counted round of each case, by the case's
+    name ("" where there is one), as `count_lines.round_of` reads it; older records have none.
     """
 
     schema: int
@@ -81,8 +81,9 @@ class Record:
 
     @property
     def took(self) -> float:
-        """Seconds that the trial cost a run: with a server of its own its start too, which `total` leaves out."""
-        return self.seconds.get("total", 0.0) + (self.seconds.get("server starts", 0.0) if self.how == "fresh server" else 0.0)
+        """Seconds that the trial cost a run: where servers start in every block their start too, which `total` leaves out."""
+        starts = self.how in ("fresh server", "blockwise server")
+        return self.seconds.get("total", 0.0) + (self.seconds.get("server starts", 0.0) if starts else 0.0)
 
     @property
     def spread(self) -> bool:

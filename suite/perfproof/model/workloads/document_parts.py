@@ -137,6 +137,6 @@ def dataset_of(doc: DatasetDoc) -> Dataset:
     return Dataset(template=doc.template, values=values, draw=doc.draw, output_tokens=least_most)
 
 
-def launches_of(choice: Literal["shared", "fresh"] | None, profile: Profile) -> Literal["shared", "fresh"]:
-    """How servers are launched: the document's choice, else shared in the quick profile and fresh in others."""
-    return choice or ("shared" if profile == "quick" else "fresh")
+def default_launches(profile: Profile) -> Literal["shared", "fresh"]:
+    """How servers are launched where the document doesn't say: shared in the quick profile, fresh in others."""
+    return "shared" if profile == "quick" else "fresh"

@@ -99,7 +99,7 @@ class Workload:
 
     @property
     def starts_servers(self) -> bool:
-        """Whether every trial waits for its own new server."""
+        """Whether new servers start between the first trial and the last."""
         return False
 
     def on_shared_servers(self) -> Workload | None:

@@ -234,7 +234,7 @@ def _hinted(_: Page, scenario: ScenarioView) -> Step | None:
     if not any(row.suggests for row in scenario.primaries):
         return None
     command = re.sub(r"--profile \S+", "--profile standard", re.sub(r" --blocks \d+", "", scenario.commands[0]))
-    return f"prove {scenario.name} with a fresh server for every trial", command
+    return f"prove {scenario.name} with other launches of its servers in every block", command
 
 
 def _uncalibrated(_: Page, scenario: ScenarioView) -> Step | None:

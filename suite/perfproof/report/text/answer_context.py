@@ -25,6 +25,7 @@ HOW = {
     "forked": "one process per trial",
     "process": "one process per trial",
     "fresh server": "one server per trial",
+    "blockwise server": "one server per arm and block",
     "shared server": "one server per arm for all trials",
 }
 """How trials were isolated, by the word in their records."""
@@ -157,7 +158,7 @@ def turning(rows: Sequence[Judged], outcome: str, itself: bool) -> str:
             f"a repeat in which the interval of {name} reaches beyond {margin}; here it is "
             f"{formatting.with_unit(row, formatting.interval(row))}"
         )
-    fresh = "; or a repeat with a fresh server for each trial" if row.suggests else ""
+    fresh = "; or a repeat with other launches of the servers in each block" if row.suggests else ""
     small = margin.removeprefix("±").strip(THIN)
     return f"a repeat in which {name} moves by less than {small}, or whose interval reaches to 0; {_near(row)}{fresh}"
 

@@ -1,9 +1,10 @@
-"""The servers of one scenario, shared over its blocks or new for every trial.
+"""The servers of one scenario, shared over its blocks, new for every block or new for every trial.
 
 With shared launches the servers of all arms are up before the first is measured, so that none starts while another is measured; a server
 that ended between trials is launched again, with a warning in the trial. They start at the same time, but one after another if a server
-makes its KV cache as large as the free memory: it would count the others' memory as its own. With fresh launches a server lives for one
-trial, and the next is launched once the GPU memory is free again. Earlier starts set the limit for how long a start may take.
+makes its KV cache as large as the free memory: it would count the others' memory as its own. With blockwise launches it is the same for the
+trials of one block, and the next block's servers are launched once the GPU memory is free again; so with fresh launches for every trial.
+Earlier starts set the limit for how long a start may take.
 """
 
 from __future__ import annotations
@@ -69,6 +70,7 @@ class ServerPool:
         self._timeout = ready_timeout
         self._pick_port = pick_port
         self._idle = tuple(idle)
+        self._block = 0
         self._up: dict[str, Server] = {}
         self._keys: dict[str, tuple[Starts, str]] = {}
         self._broken: set[str] = set()
@@ -77,7 +79,16 @@ class ServerPool:
 
     @property
     def shared(self) -> bool:
-        return self._workload.launches == "shared"
+        """Whether the servers of all arms are up at once."""
+        return self._workload.launches != "fresh"
+
+    def for_block(self, number: int) -> None:
+        """Ends the servers of another block, where every block has its own."""
+        if self._workload.launches == "blockwise" and number != self._block:
+            self.close()
+            self._broken.clear()
+            self._failed_starts.clear()
+        self._block = number
 
     def host_of(self, arm: Arm) -> Arm:
         """The arm by whose name the arm's server is known here: its own, unless they share one (`switched_delay`)."""

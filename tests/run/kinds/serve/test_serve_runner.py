@@ -191,6 +191,23 @@ def test_fresh_launches_give_every_trial_its_own_server(serve: Serve, tmp_path: 
     assert len({(logs / record.log).read_text().splitlines()[0] for record in records}) == 4
 
 
+def test_blockwise_launches_give_every_block_its_own_servers(serve: Serve, tmp_path: Path, toy_build: ReadyBuild) -> None:
+    """The servers of a block's arms are up together and go before those of the next are launched; the records say so."""
+    runner = serve(launches="blockwise")
+    first = run(runner, 1)
+    up = set(runner._ready_launches()._up)
+    second = run(runner, 2)
+    assert up == {"plain", "patched"}
+    assert [record.status for record in (*first, *second)] == ["ok"] * 4, [record.reason for record in (*first, *second)]
+    assert {record.how for record in (*first, *second)} == {"blockwise server"}
+    assert ["server starts" in record.seconds for record in (*first, *second)] == [True, False, True, False]
+    assert not any("start_time" in record.measurements for record in (*first, *second))
+    assert len({record.log for record in (*first, *second)}) == 4
+    counts = [record.attestation.counts[f"calls {SWAP}"] for record in (*first, *second) if record.attestation]
+    assert counts == [6, 6, 6, 6]
+    assert sum("supervisor.py" in words and "-toy_serve-" in words for words in leftovers(toy_build)) == 2, "the last block's servers alone"
+
+
 def test_no_secret_home_or_path_gets_into_what_is_kept(serve: Serve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A token in the caller's environment and the model's absolute path are in no record, log or kept result file."""
     monkeypatch.setenv("HF_TOKEN", "hf_averysecrettoken")

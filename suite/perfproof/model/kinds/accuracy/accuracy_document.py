@@ -11,7 +11,7 @@ from pydantic import Field, StringConstraints, model_validator
 from perfproof.model.kinds.accuracy.accuracy_workload import AccuracyWorkload, AskedTask
 from perfproof.model.kinds.accuracy.task_folder import read_task_folder
 from perfproof.model.scenarios import metrics as registry
-from perfproof.model.workloads.document_parts import Growing, ModelDoc, WorkloadDoc, launches_of, model_of
+from perfproof.model.workloads.document_parts import Growing, ModelDoc, WorkloadDoc, default_launches, model_of
 from perfproof.model.workloads.kind import Kind
 from perfproof.model.workloads.workload import Profile
 
@@ -68,7 +68,7 @@ class AccuracyDoc(WorkloadDoc):
             concurrency=self.concurrency,
             generation={"temperature": 0, "do_sample": False, **self.generation},
             server_arguments=tuple(self.server_arguments),
-            launches=launches_of(self.launches, profile),
+            launches=self.launches or default_launches(profile),
         )
 
     def unsatisfiable(self, metrics: Sequence[str], blocks: int | None) -> Iterator[str]:

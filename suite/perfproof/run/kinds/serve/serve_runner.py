@@ -2,7 +2,8 @@
 
 In order: the client's own parser checks the scenario's flags, the model is written, and servers are launched and identified. Then each
 trial is one run of the client, with the server's counters, CPU time and attested calls read before and after. With shared launches both
-arms' servers stay up for all blocks, one idle while the other is measured. With fresh launches every trial has its own server.
+arms' servers stay up for all blocks, with blockwise ones for one block, one idle while the other is measured. With fresh launches every
+trial has its own server.
 
 A trial counts only if every request completed with the length asked for, and if the server proved, from the inside, that it ran what its
 arm names and that the patched function was called during this very trial. If a server or client is killed from outside, that is not the
@@ -63,7 +64,7 @@ DYING = 5.0
 
 
 class ServeRunner:
-    """Runs the trials of one serve scenario; keeps the client, and with shared launches the servers, until `close`.
+    """Runs the trials of one serve scenario; keeps the client until `close`, and the servers as long as its launches say.
 
     `builds` maps the scenario's build names to ready ones; `watch` are functions of vLLM whose calls are counted in every
     arm; `seed` is the plan's. Logs and the client's result files are kept under `results/logs/<scenario>`; `say` gets
@@ -187,6 +188,7 @@ class ServeRunner:
         began, launches = time.monotonic(), self._ready_launches()
         host = launches.host_of(trial.arm)
         try:
+            launches.for_block(trial.block.number)
             server, warnings = launches.ready(host)
         finally:
             self._spend("server starts", time.monotonic() - began)
