@@ -4,6 +4,9 @@ A machine whose speed changes changes it for all of them then: their n-th rounds
 runner gives the turns, over a socket to each trial; a trial passes its turn on behind every timed round, and leaves where its tests end. It
 goes on by itself where the runner is gone. `Turns.install` makes the rounds of pytest-benchmark take turns. It imports the standard
 library alone.
+
+Before the first round of a test all trials set it up, one after another, and then each fills the processor's caches with bytes of no use:
+the last to set up would have its data in them, and none of the others.
 """
 
 from __future__ import annotations
@@ -14,6 +17,13 @@ import socket
 from collections.abc import Callable
 from typing import Any
 
+CACHES = 32 << 20
+"""Bytes that fill the caches of one processor, several times over."""
+LINE = 64
+"""Bytes of a line of a cache, or less."""
+PASSES = 4
+"""How often these bytes are read: caches keep for a while what was used often."""
+
 
 class Turns:
     """The turns of one trial. `address` is the path of the runner's socket, `place` the trial's number in the block, `processor` where all
@@ -22,6 +32,8 @@ class Turns:
     def __init__(self, address: str, place: int, processor: int | None) -> None:
         if processor is not None:
             os.sched_setaffinity(0, {processor})
+        self._begun: object = None
+        self._of_no_use = b"\1" * CACHES  # of zeros a system may keep a single page
         self._socket = socket.socket(socket.AF_UNIX)
         self._socket.connect(address)
         self._socket.sendall(bytes([place]))
@@ -40,6 +52,14 @@ class Turns:
         """Gives its place up."""
         self._socket.close()
 
+    def begin(self, test: object) -> None:
+        """Lets the others set up a test that has not begun, and has all of them begin with caches that hold nothing of it."""
+        if test is not self._begun:
+            self._begun = test
+            self.pass_on()
+            for _ in range(PASSES):
+                _ = self._of_no_use[::LINE]
+
     def install(self) -> None:
         """From here on every timed round passes the turn on."""
         from pytest_benchmark.fixture import BenchmarkFixture
@@ -50,6 +70,7 @@ class Turns:
             run = made(fixture, *given)
 
             def turn(*asked: Any, **named: Any) -> Any:
+                self.begin(fixture)
                 try:
                     return run(*asked, **named)
                 finally:

@@ -111,6 +111,32 @@ def test_the_others_go_on_without_one_that_is_over() -> None:
     assert ran([2, 2], absent=[1]) == [0, 0]
 
 
+def test_all_have_set_a_test_up_before_any_begins_it() -> None:
+    """So that the caches hold no trial's data when the first round of a test begins; each test has its own beginning."""
+    said: list[str] = []
+
+    def work(place: int) -> Callable[[Turns], None]:
+        def tests(mine: Turns) -> None:
+            for test in ("a", "b"):
+                said.append(f"{place} sets up {test}")
+                for number in (1, 2):
+                    mine.begin(test)
+                    said.append(f"{place} {test} {number}")
+                    mine.pass_on()
+
+        return tests
+
+    with TurnTaking(2, None) as turns:
+        for thread in [turning(turns, place, work(place)) for place in (0, 1)]:
+            thread.join(30)
+            assert not thread.is_alive()
+    assert said == [
+        step
+        for test in ("a", "b")
+        for step in (f"0 sets up {test}", f"1 sets up {test}", f"0 {test} 1", f"1 {test} 1", f"0 {test} 2", f"1 {test} 2")
+    ]
+
+
 def test_a_trial_goes_on_where_the_runner_is_gone() -> None:
     """Nobody is left to give turns, so none are waited for."""
     said: list[int] = []
