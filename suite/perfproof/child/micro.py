@@ -200,7 +200,7 @@ def trial(bench: str, own: bool, folder: str, counting: dict[str, Any] | None, c
         if own:
             sys.path += [os.path.dirname(bench), os.path.dirname(os.path.dirname(bench))]
         results = None if collect else os.path.join(folder, "benchmark.json")
-        with taken(turns):
+        with taken(turns, watch):
             run_pytest([*arguments(bench, own, results), *(["--collect-only"] if collect else [])], watch)
         outcome["pytest"] = watch.code
         if counting and not watch.code:
@@ -215,12 +215,12 @@ def trial(bench: str, own: bool, folder: str, counting: dict[str, Any] | None, c
 
 
 @contextlib.contextmanager
-def taken(turns: dict[str, Any] | None) -> Iterator[None]:
+def taken(turns: dict[str, Any] | None, watch: Watch) -> Iterator[None]:
     """Runs only when it is this trial's turn, where it takes turns with others."""
     if turns is None:
         yield
         return
-    mine = Turns(**turns)
+    mine = Turns(**turns, number=lambda: len(watch.tests))
     mine.install()
     mine.take()
     try:

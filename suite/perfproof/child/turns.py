@@ -5,8 +5,8 @@ runner gives the turns, over a socket to each trial; a trial passes its turn on 
 goes on by itself where the runner is gone. `Turns.install` makes the rounds of pytest-benchmark take turns. It imports the standard
 library alone.
 
-Before the first round of a test all trials set it up, one after another, and then each fills the processor's caches with bytes of no use:
-the last to set up would have its data in them, and none of the others.
+Before the first round of a test all trials set it up, one after another, and then all fill the processor's own caches with bytes of no
+use: the last to set up would have its data in them, and none of the others. A trial that comes to a test before the others waits there.
 """
 
 from __future__ import annotations
@@ -14,22 +14,26 @@ from __future__ import annotations
 import contextlib
 import os
 import socket
+import struct
 from collections.abc import Callable
 from typing import Any
 
 CACHES = 32 << 20
-"""Bytes that fill the caches of one processor, several times over."""
+"""Bytes that fill the caches that a processor has to itself, several times over; a cache that processors share may be larger."""
 LINE = 64
 """Bytes of a line of a cache, or less."""
 PASSES = 4
 """How often these bytes are read: caches keep for a while what was used often."""
+PASS, BEGIN = b".", b"|"
+"""What a trial says as its turn ends: that it goes on with the next, or that it is about to begin a test, whose number follows."""
 
 
 class Turns:
     """The turns of one trial. `address` is the path of the runner's socket, `place` the trial's number in the block, `processor` where all
-    of them run (None: anywhere)."""
+    of them run (None: anywhere). `number` says which of the trial's tests runs, counted from 0."""
 
-    def __init__(self, address: str, place: int, processor: int | None) -> None:
+    def __init__(self, address: str, place: int, processor: int | None, number: Callable[[], int]) -> None:
+        self._number = number
         if processor is not None:
             os.sched_setaffinity(0, {processor})
         self._begun: object = None
@@ -42,23 +46,26 @@ class Turns:
         """Waits for its turn."""
         self._socket.recv(1)
 
-    def pass_on(self) -> None:
+    def pass_on(self, word: bytes = PASS) -> None:
         """Lets the others run, and waits for its next turn."""
         with contextlib.suppress(OSError):  # the runner is gone, and with it the others
-            self._socket.sendall(b".")
+            self._socket.sendall(word)
             self.take()
 
     def leave(self) -> None:
-        """Gives its place up."""
+        """Gives its place up, also where a process that a benchmark has started holds the socket open."""
+        with contextlib.suppress(OSError):  # the runner is gone
+            self._socket.shutdown(socket.SHUT_RDWR)
         self._socket.close()
 
     def begin(self, test: object) -> None:
         """Lets the others set up a test that has not begun, and has all of them begin with caches that hold nothing of it."""
         if test is not self._begun:
             self._begun = test
-            self.pass_on()
+            self.pass_on(BEGIN + struct.pack(">I", self._number()))
             for _ in range(PASSES):
                 _ = self._of_no_use[::LINE]
+            self.pass_on()
 
     def install(self) -> None:
         """From here on every timed round passes the turn on."""

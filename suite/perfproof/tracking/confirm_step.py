@@ -28,7 +28,7 @@ from perfproof.model.scenarios.metrics import metric as row_of
 from perfproof.model.scenarios.model_runner import EVERY
 from perfproof.model.scenarios.scenario import PROFILES, Profile, Scenario
 from perfproof.model.verdicts.judged import Judged, Outcome
-from perfproof.model.verdicts.noise_floor import machine_fingerprint
+from perfproof.model.verdicts.noise_floor import Floor, machine_fingerprint
 from perfproof.planning import make_plan
 from perfproof.progress import RunProgress
 from perfproof.run.checks.resume import Enough, decided, here
@@ -46,19 +46,21 @@ LARGEST = 0.99
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measuring:
-    """How pairs are measured: the folder, the seed, the runners, and how a run starts (None: at once)."""
+    """How pairs are measured: the folder, the seed, the runners, how a run starts (None: at once), and the folder with the noise floors
+    (None: the same)."""
 
     results: Path
     seed: int
     runners: OpenRunners
     console: Console
     start: Start | None
+    floors: Path | None = None
 
 
 def in_turns(scenario: Scenario, measuring: Measuring) -> tuple[Scenario, Measuring]:
     """The scenario with arms that take turns, and a folder of its own for their records; both as they are where its arms can't."""
-    turns = interleaved(scenario)
-    return turns, measuring if turns is scenario else dataclasses.replace(measuring, results=measuring.results / INTERLEAVED)
+    turns, results = interleaved(scenario), measuring.results
+    return turns, measuring if turns is scenario else dataclasses.replace(measuring, results=results / INTERLEAVED, floors=results)
 
 
 def paired(
@@ -73,7 +75,7 @@ def paired(
     with RunProgress(measuring.console, sum(len(block.order) for block in plan.blocks)) as progress:
         opening = partial(measuring.runners, plan, results)
         conduct(plan, results, opening, progress, alone=alone_, settle=settle, enough=enough, budget=budget).with_trials(budget)
-    return judge_scenario(scenario.name, records_of(scenario, results), floors=store.read_floors(measuring.results))
+    return judge_scenario(scenario.name, records_of(scenario, results), floors=store.read_floors(measuring.floors or measuring.results))
 
 
 def records_of(scenario: Scenario, results: Path) -> list[Record]:
@@ -107,19 +109,24 @@ def confirmed(files: Sequence[Path], load: Load, results: Path) -> Confirm:
     def confirm(series: Series, step: Step) -> Confirmation:
         try:
             pair, folder = _pair(series, step, files, load)
-            in_turn = _kept(interleaved(pair), results / INTERLEAVED / folder, series.machine)
-            own = in_turn or _kept(pair, results / folder, series.machine)
         except PerfproofError:
             return OPEN
-        return _answer(judge_scenario(pair.name, own, floors=store.read_floors(results)).judged[0], step) if own else OPEN
+        places = {INTERLEAVED: interleaved(pair), "": pair}
+        found = [_kept(one, results / place / folder, series, step, store.read_floors(results)) for place, one in places.items()]
+        told = [one for one in found if one.reason]
+        return next((one for one in told if one.confirmed is not None), (told or [OPEN])[0])
 
     return confirm
 
 
-def _kept(pair: Scenario, folder: Path, machine: str) -> list[Record]:
-    """The trials of a pair in its folder that a machine of this fingerprint left."""
-    kept = store.read(folder).records if folder.is_dir() else ()
-    return [one for one in kept if machine_fingerprint(one.environment) == machine and _alike(one, pair)]
+def _kept(pair: Scenario, folder: Path, series: Series, step: Step, floors: Sequence[Floor]) -> Confirmation:
+    """What the trials of a pair say that lie in its folder; open where there are none of the series' machine."""
+    try:
+        kept = store.read(folder).records if folder.is_dir() else ()
+    except PerfproofError:
+        return OPEN
+    own = [one for one in kept if machine_fingerprint(one.environment) == series.machine and _alike(one, pair)]
+    return _answer(judge_scenario(pair.name, own, floors=floors).judged[0], step) if own else OPEN
 
 
 def _alike(record: Record, pair: Scenario) -> bool:
@@ -130,12 +137,16 @@ def _alike(record: Record, pair: Scenario) -> bool:
 def confirmer(files: Sequence[Path], load: Load, measuring: Measuring) -> Confirm:
     """Answers for the steps of a history by paired runs of the builds beside them.
 
-    `files` are scenario files, one of which must be the series' own; `load` reads one under a profile.
+    `files` are scenario files, one of which must be the series' own; `load` reads one under a profile. What kept trials decide is not
+    measured again.
     """
+    known = confirmed(files, load, measuring.results)
 
     def confirm(series: Series, step: Step) -> Confirmation:
         if series.machine != machine_fingerprint(environment.machine()):
             return Confirmation(confirmed=None, reason="the series was measured on another kind of machine and can be confirmed only there")
+        if (kept := known(series, step)).confirmed is not None:
+            return kept
         try:
             pair, folder = _pair(series, step, files, load)
             judged = paired(*in_turns(pair, measuring), folder)

@@ -18,11 +18,11 @@ def arms(*delays: int) -> list[toy.Arm]:
 
 
 def test_arms_that_differ_in_their_delay_alone_share_a_server() -> None:
-    """The first one's, with shared launches; with fresh ones every trial has its own."""
+    """The first one's, where servers are up together; with fresh launches every trial has its own."""
     own = arms(0, 50, 400)
     scenario = toy.scenario(Path("p"), *own)
-    assert [switched_delay.host_of(scenario, arm, shared=True).name for arm in own] == ["delay_0us"] * 3
-    assert [switched_delay.host_of(scenario, arm, shared=False) for arm in own] == own
+    assert [switched_delay.host_of(scenario, arm, together=True).name for arm in own] == ["delay_0us"] * 3
+    assert [switched_delay.host_of(scenario, arm, together=False) for arm in own] == own
 
 
 def test_arms_that_differ_in_more_have_servers_of_their_own() -> None:
@@ -36,7 +36,7 @@ def test_arms_that_differ_in_more_have_servers_of_their_own() -> None:
         toy.arm("none"),
     ]
     for other in others:
-        assert switched_delay.host_of(toy.scenario(Path("p"), plain, other), other, shared=True) is other
+        assert switched_delay.host_of(toy.scenario(Path("p"), plain, other), other, together=True) is other
 
 
 def test_a_delay_is_proved_by_what_was_waited() -> None:

@@ -78,7 +78,7 @@ class ServerPool:
         self.last: dict[str, Launch] = {}
 
     @property
-    def shared(self) -> bool:
+    def together(self) -> bool:
         """Whether the servers of all arms are up at once."""
         return self._workload.launches != "fresh"
 
@@ -92,7 +92,7 @@ class ServerPool:
 
     def host_of(self, arm: Arm) -> Arm:
         """The arm by whose name the arm's server is known here: its own, unless they share one (`switched_delay`)."""
-        return switched_delay.host_of(self._scenario, arm, shared=self.shared)
+        return switched_delay.host_of(self._scenario, arm, together=self.together)
 
     def ready(self, arm: Arm) -> tuple[Server, list[str]]:
         """The server of an arm (`host_of`), ready to be measured, and warnings. Raises `ServerEnded` if it does not become ready.
@@ -103,7 +103,7 @@ class ServerPool:
         self._raise_failed_start(arm)
         hosts = {host.name: host for host in map(self.host_of, self._scenario.arms)}.values()
         sound = [one for one in hosts if one.name not in self._broken or one.name == arm.name]
-        wanted = sound if self.shared else [arm]
+        wanted = sound if self.together else [arm]
         warnings = [f"the server of arm {name} had ended between trials and was launched again" for name in self._bury()]
         missing = [one for one in wanted if one.name not in self._up]
         for together in self._groups(missing):

@@ -14,9 +14,9 @@ from perfproof.patches.planted.step_delay import PATCH, STEPS, VARIABLE, WAITED,
 from perfproof.run.servers.server import Server
 
 
-def host_of(scenario: Scenario, arm: Arm, *, shared: bool) -> Arm:
-    """The arm whose server also serves `arm`: with `shared` launches the first that differs from it in its delay alone."""
-    if not shared or not _delays(arm):
+def host_of(scenario: Scenario, arm: Arm, *, together: bool) -> Arm:
+    """The arm whose server also serves `arm`: where all are up `together` the first that differs from it in its delay alone."""
+    if not together or not _delays(arm):
         return arm
     return next(one for one in scenario.arms if _delays(one) and _rest(one) == _rest(arm))
 

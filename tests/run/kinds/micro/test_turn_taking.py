@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import isclose
 from pathlib import Path
 from statistics import median
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from perfproof.child.turns import Turns
 from perfproof.model.base.errors import CannotRun
-from perfproof.run.kinds.micro.micro_result import Reading
+from perfproof.run.kinds.micro.micro_result import MOST_ROUNDS, Reading
 from perfproof.run.kinds.micro.turn_taking import TurnTaking, processor_of, side_by_side
 from tests import toy
 from tests.run.conftest import RunToy
@@ -54,16 +55,17 @@ def test_metrics_that_can_not_be_held_side_by_side_stay_as_they_are() -> None:
     assert values(reading(1.0, 5.0, 9.0)) == [5.0]
     whole, failed = side_by_side([reading(1.0, 5.0, 9.0), reading(reason="the swap lost a row")])
     assert (whole.measurements["round_time"], failed.reason) == (5.0, "the swap lost a row")
+    assert values(reading(*[1.0] * MOST_ROUNDS), reading(*[3.0] * MOST_ROUNDS)) == [1.0, 3.0]
     several = side_by_side([reading(1.0, 4.0, 9.0, feed_time=(1.0,)), reading(2.0, 2.0, 3.0, feed_time=(3.0, 3.0))])
     assert [one.measurements["feed_time"] for one in several] == [1.0, 3.0]
     assert [one.measurements["other"] for one in several] == [7.0, 7.0]
 
 
 def turning(turns: TurnTaking, place: int, work: Callable[[Turns], None]) -> threading.Thread:
-    """A trial in a thread: it takes its turn, works, leaves and ends."""
+    """A trial in a thread: it takes its turn, works, leaves and ends. Its tests are named by their numbers."""
 
     def trial() -> None:
-        mine = Turns(**{**turns.order(place), "processor": None})
+        mine = Turns(**{**turns.order(place), "processor": None}, number=lambda: mine._begun)  # type: ignore[arg-type, return-value]
         mine.take()
         try:
             work(mine)
@@ -111,30 +113,66 @@ def test_the_others_go_on_without_one_that_is_over() -> None:
     assert ran([2, 2], absent=[1]) == [0, 0]
 
 
-def test_all_have_set_a_test_up_before_any_begins_it() -> None:
-    """So that the caches hold no trial's data when the first round of a test begins; each test has its own beginning."""
+def working_through(tests: Mapping[int, int], said: list[str], place: int) -> Callable[[Turns], None]:
+    """A trial that sets up tests, by their numbers, and runs so many rounds of each."""
+
+    def work(mine: Turns) -> None:
+        for test, rounds in tests.items():
+            said.append(f"{place} sets up {test}")
+            for _ in range(rounds):
+                mine.begin(test)
+                said.append(f"{place} runs {test}")
+                mine.pass_on()
+
+    return work
+
+
+def what_ran(*trials: Mapping[int, int]) -> list[str]:
     said: list[str] = []
-
-    def work(place: int) -> Callable[[Turns], None]:
-        def tests(mine: Turns) -> None:
-            for test in ("a", "b"):
-                said.append(f"{place} sets up {test}")
-                for number in (1, 2):
-                    mine.begin(test)
-                    said.append(f"{place} {test} {number}")
-                    mine.pass_on()
-
-        return tests
-
-    with TurnTaking(2, None) as turns:
-        for thread in [turning(turns, place, work(place)) for place in (0, 1)]:
+    with TurnTaking(len(trials), None) as turns:
+        for thread in [turning(turns, place, working_through(tests, said, place)) for place, tests in enumerate(trials)]:
             thread.join(30)
             assert not thread.is_alive()
-    assert said == [
-        step
-        for test in ("a", "b")
-        for step in (f"0 sets up {test}", f"1 sets up {test}", f"0 {test} 1", f"1 {test} 1", f"0 {test} 2", f"1 {test} 2")
-    ]
+    return said
+
+
+def test_all_have_set_a_test_up_before_any_begins_it() -> None:
+    """So that the caches hold no trial's data when the first round of a test begins; each test has its own beginning."""
+    of_a_test = "0 sets up {0}|1 sets up {0}|0 runs {0}|1 runs {0}|0 runs {0}|1 runs {0}"
+    assert what_ran({0: 2, 1: 2}, {0: 2, 1: 2}) == [*of_a_test.format(0).split("|"), *of_a_test.format(1).split("|")]
+
+
+def test_a_trial_that_comes_to_a_test_before_the_others_waits_for_them() -> None:
+    """Where another has more rounds before it, or tests that this one leaves out: rounds of one test lie beside each other again."""
+    together = ["0 runs 2", "1 runs 2"]
+    assert what_ran({0: 1, 2: 2}, {0: 3, 2: 2})[-4:] == together * 2
+    assert what_ran({0: 1, 2: 2}, {0: 1, 1: 2, 2: 2})[-4:] == together * 2
+    assert what_ran({2: 1}, {1: 1}, {2: 1})[-3:] == ["1 runs 1", "0 runs 2", "2 runs 2"]
+
+
+@given(trials=st.lists(st.dictionaries(st.integers(0, 3), st.integers(0, 3)), min_size=1, max_size=3))
+@settings(max_examples=30, deadline=None)
+def test_every_trial_comes_to_its_end(trials: list[dict[int, int]]) -> None:
+    """Whatever tests and rounds each has, in the order of the tests."""
+    said = what_ran(*(dict(sorted(tests.items())) for tests in trials))
+    assert sum("runs" in line for line in said) == sum(sum(tests.values()) for tests in trials)
+
+
+def test_a_trial_whose_process_left_a_worker_behind_holds_nobody_up() -> None:
+    """The worker has the socket open still."""
+    workers: list[int] = []
+
+    def work(mine: Turns) -> None:
+        workers.append(os.dup(mine._socket.fileno()))
+
+    said: list[int] = []
+    with TurnTaking(2, None) as turns:
+        threads = [turning(turns, 0, work), turning(turns, 1, rounds_of(2, said, 1))]
+        for one in threads:
+            one.join(30)
+            assert not one.is_alive()
+    os.close(workers[0])
+    assert said == [1, 1]
 
 
 def test_a_trial_goes_on_where_the_runner_is_gone() -> None:

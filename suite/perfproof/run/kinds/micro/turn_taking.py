@@ -10,6 +10,7 @@ import contextlib
 import dataclasses
 import os
 import socket
+import struct
 import threading
 from collections.abc import Sequence
 from statistics import geometric_mean, median
@@ -17,12 +18,14 @@ from types import TracebackType
 from typing import Any
 
 from perfproof.builds.processes import temp_files
+from perfproof.child.turns import BEGIN
 from perfproof.model.base.errors import CannotRun
-from perfproof.run.kinds.micro.micro_result import Reading
+from perfproof.run.kinds.micro.micro_result import MOST_ROUNDS, Reading
 
 
 class TurnTaking:
-    """The turns of so many trials, in their order; a context, which ends them. A trial that ends is left out from then on.
+    """The turns of so many trials, in their order; a context, which ends them. A trial that ends is left out from then on; one that is
+    about to begin a test gets no turn until all are, those before the earliest of these tests first.
 
     Raises `CannotRun` where the folder for temporary files has too long a path for a socket.
     """
@@ -59,7 +62,10 @@ class TurnTaking:
         return {"address": self._address, "place": place, "processor": self._processor}
 
     def ended(self, place: int) -> None:
-        """Lets the others begin if that trial ended before it could take a turn."""
+        """Lets the others go on, also if that trial ended before it could take a turn."""
+        if (joined := self._joined.get(place)) is not None:
+            with contextlib.suppress(OSError):  # it left
+                joined.shutdown(socket.SHUT_RDWR)
         with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX) as instead:
             instead.connect(self._address)
             instead.sendall(bytes([place]))
@@ -73,18 +79,28 @@ class TurnTaking:
                     self._joined[place[0]] = joined
                 else:
                     joined.close()
-            waiting = [self._joined[place] for place in sorted(self._joined)]
-            while waiting:
-                waiting = [one for one in waiting if _takes(one)]
+            there = [self._joined[place] for place in sorted(self._joined)]
+            about: dict[socket.socket, int] = {}
+            while there:
+                if len(about) == len(there):
+                    first = min(about.values())
+                    about = {one: test for one, test in about.items() if test != first}
+                for one in [one for one in there if one not in about]:
+                    said = _takes(one)
+                    if not said:
+                        there.remove(one)
+                    elif said.startswith(BEGIN):
+                        about[one] = int.from_bytes(said[1:], "big")
 
 
-def _takes(one: socket.socket) -> bool:
-    """Gives a trial a turn and waits until it passes it on; False if it left."""
+def _takes(one: socket.socket) -> bytes:
+    """Gives a trial a turn and waits until it ends it; returns what it says then, nothing if it left."""
     try:
         one.sendall(b".")
-        return bool(one.recv(1))
-    except ConnectionError:
-        return False
+        said = one.recv(1)
+        return said if said != BEGIN else BEGIN + one.recv(struct.calcsize(">I"), socket.MSG_WAITALL)
+    except OSError:
+        return b""
 
 
 def processor_of(number: int) -> int | None:
@@ -95,13 +111,13 @@ def processor_of(number: int) -> int | None:
 
 def side_by_side(readings: Sequence[Reading]) -> list[Reading]:
     """The readings of a block's trials whose rounds took turns: each metric is the median of its rounds, each over the geometric mean of
-    all trials' rounds of that turn, times the median of these means. A metric of which the trials timed unequally many rounds stays as it
-    is.
+    all trials' rounds of that turn, times the median of these means. A metric of which the trials timed unequally many rounds, or so many
+    that not all are kept, stays as it is.
 
     Source: none; of two trials the ratio of the values is the median ratio of their rounds.
     """
     found = [one for one in readings if not one.reason]
-    shared = [name for name in (found[0].raw if len(found) > 1 else ()) if len({len(one.raw.get(name, ())) for one in found}) == 1]
+    shared = [name for name in (found[0].raw if len(found) > 1 else ()) if _as_many([one.raw.get(name, ()) for one in found])]
     together = {name: [geometric_mean(turn) for turn in zip(*(one.raw[name] for one in found), strict=True)] for name in shared}
 
     def steadied(one: Reading) -> Reading:
@@ -112,3 +128,8 @@ def side_by_side(readings: Sequence[Reading]) -> list[Reading]:
         return dataclasses.replace(one, measurements={**one.measurements, **values})
 
     return [one if one.reason else steadied(one) for one in readings]
+
+
+def _as_many(rounds: Sequence[Sequence[float]]) -> bool:
+    """Whether the trials timed equally many rounds; not known where only some of them are kept."""
+    return len({len(one) for one in rounds}) == 1 and len(rounds[0]) < MOST_ROUNDS

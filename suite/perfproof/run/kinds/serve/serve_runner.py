@@ -175,7 +175,7 @@ class ServeRunner:
         except CannotRun as error:
             trial.record_error(error)
         finally:
-            if self._servers is not None and not self._servers.shared:
+            if self._servers is not None and not self._servers.together:
                 stopping = time.monotonic()
                 self._servers.drop(arm.name)
                 trial.seconds["stopping the server"] = time.monotonic() - stopping
