@@ -2,7 +2,7 @@
 
 Block n of every scenario belongs to round n; within a round the scenarios come in random order, and the arms of
 a block in the order that `analysis.stats.block_order` gives. So all scenarios share the machine's drift, and the micro
-trials of a round can share one freshly imported parent. Scenarios whose servers stay up for all blocks come after
+trials of a round can share one freshly imported parent. Scenarios whose servers stay up between trials come after
 these, one after another: nothing is measured beside another's idle servers, and a GPU need hold only one's at a time.
 Blocks are numbered from 1, everywhere.
 """
@@ -116,7 +116,7 @@ def _estimate(scenario: Scenario, records: Sequence[Record], seen: DesignPower) 
     own = [record for record in records if record.scenario == scenario.name and record.digest == scenario.digest]
     taken = [record.took for record in own if "total" in record.seconds]
     known = sum(taken) / len(taken) if taken else _calibrated_seconds(seen, len(scenario.arms))
-    typical = known or guessed_seconds(scenario.workload)
+    typical = known or guessed_seconds(scenario.workload, len(scenario.arms))
     trials = scenario.most_trials
     how = "measured" if taken else "measured in an A/A" if known else "guessed"
     source = f"{trials} trials, {how} at {typical:.1f} s each"
@@ -131,6 +131,7 @@ def _calibrated_seconds(seen: DesignPower, arms: int) -> float | None:
     return next((60 * look.minutes / look.blocks / arms for look in looks if look.minutes is not None), None)
 
 
-def guessed_seconds(workload: Workload) -> float:
-    """The estimated seconds of a trial before any has been measured."""
-    return kind_of(workload).guessed_seconds + (FRESH_SECONDS if workload.starts_servers else 0.0)
+def guessed_seconds(workload: Workload, arms: int = 2) -> float:
+    """The estimated seconds of a trial before any has been measured; servers that start together are waited for once in so many arms."""
+    starts = FRESH_SECONDS / (arms if workload.servers_stay else 1) if workload.starts_servers else 0.0
+    return kind_of(workload).guessed_seconds + starts

@@ -94,7 +94,7 @@ class Workload:
 
     @property
     def servers_stay(self) -> bool:
-        """Whether the arms' servers are up from the first trial to the last."""
+        """Whether the arms' servers are up together, from one trial to the next."""
         return False
 
     @property

@@ -1,4 +1,4 @@
-"""What a reader of a page may do next, with the command for it: repeat, fix, fetch what is missing, more blocks, fresh servers, calibrate,
+"""What a reader of a page may do next, with the command for it: repeat, fix, fetch what is missing, more blocks, new servers, calibrate,
 compare answers, find the cause; or nothing. Of each scenario the first that applies is named.
 
 What the lines on trust and answers miss comes before what only narrows an interval, and what takes a minute before what takes many.
@@ -234,7 +234,7 @@ def _hinted(_: Page, scenario: ScenarioView) -> Step | None:
     if not any(row.suggests for row in scenario.primaries):
         return None
     command = re.sub(r"--profile \S+", "--profile standard", re.sub(r" --blocks \d+", "", scenario.commands[0]))
-    return f"prove {scenario.name} with other launches of its servers in every block", command
+    return f"prove {scenario.name} with new servers in every block", command
 
 
 def _uncalibrated(_: Page, scenario: ScenarioView) -> Step | None:
