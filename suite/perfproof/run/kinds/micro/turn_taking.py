@@ -1,7 +1,8 @@
 """Gives turns to the trials of a block that run at the same time, and reads their rounds side by side.
 
 The machine's speed may change many times in a block. Where the arms' rounds alternate, it changes for all of them, so a round over the
-geometric mean of all arms' rounds of the same turn does not follow it.
+geometric mean of all arms' rounds of the same turn does not follow it. Who begins changes from turn to turn: a round behind one's own finds
+its data in the caches, one behind another's the branches of just such a round predicted.
 """
 
 from __future__ import annotations
@@ -91,6 +92,7 @@ class TurnTaking:
                         there.remove(one)
                     elif said.startswith(BEGIN):
                         about[one] = int.from_bytes(said[1:], "big")
+                there = [*there[1:], *there[:1]]
 
 
 def _takes(one: socket.socket) -> bytes:
@@ -110,24 +112,33 @@ def processor_of(number: int) -> int | None:
 
 
 def side_by_side(readings: Sequence[Reading]) -> list[Reading]:
-    """The readings of a block's trials whose rounds took turns: each metric is the median of its rounds, each over the geometric mean of
-    all trials' rounds of that turn, times the median of these means. A metric of which the trials timed unequally many rounds, or so many
-    that not all are kept, stays as it is.
+    """The readings of a block's trials whose rounds took turns.
 
-    Source: none; of two trials the ratio of the values is the median ratio of their rounds.
+    As many turns in a row as there are trials give each trial every place once. Each metric is the median over all such rows: of the
+    geometric mean of the trial's rounds in the row over that of all trials' rounds, times the median of the latter. A metric of which the
+    trials timed unequally many rounds, or so many that not all are kept, stays as it is.
+
+    Source: none; of two trials the ratio of the values is the median ratio of their rounds, two turns at a time.
     """
     found = [one for one in readings if not one.reason]
     shared = [name for name in (found[0].raw if len(found) > 1 else ()) if _as_many([one.raw.get(name, ()) for one in found])]
-    together = {name: [geometric_mean(turn) for turn in zip(*(one.raw[name] for one in found), strict=True)] for name in shared}
+    rows = {name: [_rows(one.raw[name], len(found)) for one in found] for name in shared}
+    together = {name: [geometric_mean(row) for row in zip(*each, strict=True)] for name, each in rows.items()}
 
     def steadied(one: Reading) -> Reading:
         values = {
-            name: median(took / mean for took, mean in zip(one.raw[name], means, strict=True)) * median(means)
+            name: median(took / mean for took, mean in zip(_rows(one.raw[name], len(found)), means, strict=True)) * median(means)
             for name, means in together.items()
         }
         return dataclasses.replace(one, measurements={**one.measurements, **values})
 
     return [one if one.reason else steadied(one) for one in readings]
+
+
+def _rows(rounds: Sequence[float], length: int) -> list[float]:
+    """The geometric mean of each `length` rounds in a row; of all where they are fewer."""
+    length = min(length, len(rounds))
+    return [geometric_mean(rounds[start : start + length]) for start in range(len(rounds) - length + 1)]
 
 
 def _as_many(rounds: Sequence[Sequence[float]]) -> bool:
