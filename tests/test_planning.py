@@ -38,6 +38,7 @@ def test_a_server_of_its_own_is_part_of_a_trial(tmp_path: Path) -> None:
     """Before anything was measured a fresh launch is guessed at; afterwards its start counts, as a shared one's does not."""
     assert told(tmp_path, "launches: shared")[0] * 60 == 12 * 40
     assert told(tmp_path, "launches: fresh")[0] * 60 == 12 * 100
+    assert told(tmp_path, "launches: blockwise")[0] * 60 == 12 * 70, "both arms' servers start together"
     record = dataclasses.replace(factory.record(), seconds={"total": 20.0, "server starts": 30.0})
     assert told(tmp_path, "launches: fresh", dataclasses.replace(record, how="fresh server"))[0] * 60 == 12 * 50
     assert told(tmp_path, "launches: shared", dataclasses.replace(record, how="shared server"))[0] * 60 == 12 * 20

@@ -26,6 +26,8 @@ PASSES = 4
 """How often these bytes are read: caches keep for a while what was used often."""
 PASS, BEGIN = b".", b"|"
 """What a trial says as its turn ends: that it goes on with the next, or that it is about to begin a test, whose number follows."""
+NUMBER = struct.Struct(">I")
+"""The number of a test, as a trial says it."""
 
 
 class Turns:
@@ -34,9 +36,9 @@ class Turns:
 
     def __init__(self, address: str, place: int, processor: int | None, number: Callable[[], int]) -> None:
         self._number = number
+        self._begun = -1
         if processor is not None:
             os.sched_setaffinity(0, {processor})
-        self._begun: object = None
         self._of_no_use = b"\1" * CACHES  # of zeros a system may keep a single page
         self._socket = socket.socket(socket.AF_UNIX)
         self._socket.connect(address)
@@ -58,11 +60,11 @@ class Turns:
             self._socket.shutdown(socket.SHUT_RDWR)
         self._socket.close()
 
-    def begin(self, test: object) -> None:
-        """Lets the others set up a test that has not begun, and has all of them begin with caches that hold nothing of it."""
-        if test is not self._begun:
+    def begin(self) -> None:
+        """Lets the others set up the test if it has not begun, and has all of them begin with caches that hold nothing of it."""
+        if (test := self._number()) != self._begun:
             self._begun = test
-            self.pass_on(BEGIN + struct.pack(">I", self._number()))
+            self.pass_on(BEGIN + NUMBER.pack(test))
             for _ in range(PASSES):
                 _ = self._of_no_use[::LINE]
             self.pass_on()
@@ -77,7 +79,7 @@ class Turns:
             run = made(fixture, *given)
 
             def turn(*asked: Any, **named: Any) -> Any:
-                self.begin(fixture)
+                self.begin()
                 try:
                     return run(*asked, **named)
                 finally:

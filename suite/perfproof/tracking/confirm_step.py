@@ -28,7 +28,7 @@ from perfproof.model.scenarios.metrics import metric as row_of
 from perfproof.model.scenarios.model_runner import EVERY
 from perfproof.model.scenarios.scenario import PROFILES, Profile, Scenario
 from perfproof.model.verdicts.judged import Judged, Outcome
-from perfproof.model.verdicts.noise_floor import Floor, machine_fingerprint
+from perfproof.model.verdicts.noise_floor import machine_fingerprint
 from perfproof.planning import make_plan
 from perfproof.progress import RunProgress
 from perfproof.run.checks.resume import Enough, decided, here
@@ -112,21 +112,22 @@ def confirmed(files: Sequence[Path], load: Load, results: Path) -> Confirm:
         except PerfproofError:
             return OPEN
         places = {INTERLEAVED: interleaved(pair), "": pair}
-        found = [_kept(one, results / place / folder, series, step, store.read_floors(results)) for place, one in places.items()]
+        found = [_kept(one, results / place / folder, series, step, results) for place, one in places.items()]
         told = [one for one in found if one.reason]
         return next((one for one in told if one.confirmed is not None), (told or [OPEN])[0])
 
     return confirm
 
 
-def _kept(pair: Scenario, folder: Path, series: Series, step: Step, floors: Sequence[Floor]) -> Confirmation:
-    """What the trials of a pair say that lie in its folder; open where there are none of the series' machine."""
+def _kept(pair: Scenario, folder: Path, series: Series, step: Step, floors: Path) -> Confirmation:
+    """What the trials of a pair say that lie in its folder, by the noise floors in `floors`; open where there are none of the series'
+    machine."""
     try:
         kept = store.read(folder).records if folder.is_dir() else ()
     except PerfproofError:
         return OPEN
     own = [one for one in kept if machine_fingerprint(one.environment) == series.machine and _alike(one, pair)]
-    return _answer(judge_scenario(pair.name, own, floors=floors).judged[0], step) if own else OPEN
+    return _answer(judge_scenario(pair.name, own, floors=store.read_floors(floors)).judged[0], step) if own else OPEN
 
 
 def _alike(record: Record, pair: Scenario) -> bool:

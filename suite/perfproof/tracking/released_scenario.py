@@ -107,7 +107,7 @@ def interleaved(scenario: Scenario) -> Scenario:
     """The scenario with arms whose trials take turns, where its workload can and they do not yet; else itself. On a GPU none do: what it
     costs a round that another process had the GPU before was not measured."""
     turns = scenario.workload.in_turns if scenario.device != "cuda" else {}
-    if not turns or turns.items() <= scenario.definition["workload"].items():
+    if not turns:
         return scenario
     definition = {**scenario.definition, "workload": {**scenario.definition["workload"], **turns}}
     return dataclasses.replace(scenario, workload=dataclasses.replace(scenario.workload, **turns), definition=definition)

@@ -67,7 +67,7 @@ class MicroWorkload(Workload):
 
     @property
     def in_turns(self) -> Mapping[str, Any]:
-        return {"interleaved": True}
+        return {} if self.interleaved else {"interleaved": True}
 
     def for_counts(self) -> MicroWorkload:
         """The counted round of each case; a benchmark of the user's own decides itself what it runs."""

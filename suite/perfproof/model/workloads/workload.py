@@ -76,7 +76,7 @@ class Workload:
 
     @property
     def in_turns(self) -> Mapping[str, Any]:
-        """What in its document lets its arms take turns, so that a machine whose speed changes changes it for all; nothing: they can't."""
+        """What in its document lets its arms take turns, so that a change of the machine's speed meets all; nothing: they can't, or do."""
         return {}
 
     def for_counts(self) -> Self:

@@ -3,8 +3,8 @@
 With shared launches the servers of all arms are up before the first is measured, so that none starts while another is measured; a server
 that ended between trials is launched again, with a warning in the trial. They start at the same time, but one after another if a server
 makes its KV cache as large as the free memory: it would count the others' memory as its own. With blockwise launches it is the same for the
-trials of one block, and the next block's servers are launched once the GPU memory is free again; so with fresh launches for every trial.
-Earlier starts set the limit for how long a start may take.
+trials of one block, and the next block's servers are launched once the GPU memory is free again. With fresh launches a server lives for one
+trial, and the next is launched then. Earlier starts set the limit for how long a start may take.
 """
 
 from __future__ import annotations

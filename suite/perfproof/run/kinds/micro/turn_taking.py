@@ -11,15 +11,14 @@ import contextlib
 import dataclasses
 import os
 import socket
-import struct
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from statistics import geometric_mean, median
 from types import TracebackType
 from typing import Any
 
 from perfproof.builds.processes import temp_files
-from perfproof.child.turns import BEGIN
+from perfproof.child.turns import BEGIN, NUMBER
 from perfproof.model.base.errors import CannotRun
 from perfproof.run.kinds.micro.micro_result import MOST_ROUNDS, Reading
 
@@ -91,7 +90,7 @@ class TurnTaking:
                     if not said:
                         there.remove(one)
                     elif said.startswith(BEGIN):
-                        about[one] = int.from_bytes(said[1:], "big")
+                        (about[one],) = NUMBER.unpack(said.removeprefix(BEGIN))
                 there = [*there[1:], *there[:1]]
 
 
@@ -100,7 +99,7 @@ def _takes(one: socket.socket) -> bytes:
     try:
         one.sendall(b".")
         said = one.recv(1)
-        return said if said != BEGIN else BEGIN + one.recv(struct.calcsize(">I"), socket.MSG_WAITALL)
+        return said if said != BEGIN else BEGIN + one.recv(NUMBER.size, socket.MSG_WAITALL)
     except OSError:
         return b""
 
@@ -122,17 +121,18 @@ def side_by_side(readings: Sequence[Reading]) -> list[Reading]:
     """
     found = [one for one in readings if not one.reason]
     shared = [name for name in (found[0].raw if len(found) > 1 else ()) if _as_many([one.raw.get(name, ()) for one in found])]
-    rows = {name: [_rows(one.raw[name], len(found)) for one in found] for name in shared}
-    together = {name: [geometric_mean(row) for row in zip(*each, strict=True)] for name, each in rows.items()}
+    rows = [{name: _rows(one.raw[name], len(found)) for name in shared} for one in found]
+    together = {name: [geometric_mean(row) for row in zip(*(own[name] for own in rows), strict=True)] for name in shared}
 
-    def steadied(one: Reading) -> Reading:
+    def steadied(one: Reading, own: Mapping[str, Sequence[float]]) -> Reading:
         values = {
-            name: median(took / mean for took, mean in zip(_rows(one.raw[name], len(found)), means, strict=True)) * median(means)
+            name: median(took / mean for took, mean in zip(own[name], means, strict=True)) * median(means)
             for name, means in together.items()
         }
         return dataclasses.replace(one, measurements={**one.measurements, **values})
 
-    return [one if one.reason else steadied(one) for one in readings]
+    steady = map(steadied, found, rows)
+    return [one if one.reason else next(steady) for one in readings]
 
 
 def _rows(rounds: Sequence[float], length: int) -> list[float]:
