@@ -150,7 +150,10 @@ def _found(
     tables = [one for one in rounds.values() if one is not None]
     shares = suspects.split(*tables) if len(tables) == len(rounds) else []
     suspicion = suspects.ran(tables, shares, exercised(scenario))
-    search = (_by_times if is_timed(ends.metric) else _by_counts)(request, scenario, ends, difference, measuring, say, left)
+    if is_timed(ends.metric):
+        search = _by_times(request, ends, difference, measuring, say, left)
+    else:
+        search = _by_counts(request, scenario, ends, difference, measuring, say, left)
     say(blame_words.change(ends.metric, *search.values))
     blamed = search.find(suspicion)
     blamed = dataclasses.replace(blamed, guilty=tuple(search.mixtures.measured(one, blamed.support) for one in blamed.guilty))
@@ -226,9 +229,7 @@ def _by_counts(
     )
 
 
-def _by_times(
-    request: BlameRequest, _: Scenario, ends: Ends, difference: Difference, measuring: Measuring, say: Say, left: Left
-) -> _Search:
+def _by_times(request: BlameRequest, ends: Ends, difference: Difference, measuring: Measuring, say: Say, left: Left) -> _Search:
     say(f"measuring {ends.metric} of both builds, in pairs")
     scenario, measuring = in_turns(request.scenario, dataclasses.replace(measuring, start=request.start))
     try:

@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeAlias, get_args
 
 from pydantic import Field
 
@@ -31,6 +31,8 @@ from perfproof.model.workloads.workload import ModelWorkload, Profile
 MOST_REQUESTS = 1_000_000
 WARM_SECONDS = 2.0
 """With a request rate, so many seconds' worth of requests are the warm-ups."""
+Launches: TypeAlias = Literal["shared", "blockwise", "fresh"]
+"""How often servers start; a record's `how` is one of these words and "server"."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +49,7 @@ class ServeWorkload(ModelWorkload):
     client: workloads.Flags
     requests: int
     warmups: int
-    launches: Literal["shared", "blockwise", "fresh"]
+    launches: Launches
     dataset: Dataset | None = None
     kind: Literal["serve"] = "serve"
 
@@ -132,7 +134,7 @@ class ServeDoc(WorkloadDoc, Growing):
     dataset: DatasetDoc | None = None
     requests: Annotated[int, Field(ge=1, le=MOST_REQUESTS)]
     warmups: Annotated[int, Field(ge=0, le=MOST_REQUESTS)] | None = None
-    launches: Literal["shared", "blockwise", "fresh"] | None = None
+    launches: Launches | None = None
 
     def noun(self, profile: Profile, folder: Path | None, faults: list[str]) -> ServeWorkload:
         return ServeWorkload(
@@ -158,7 +160,7 @@ def _described(workload: Mapping[str, Any]) -> str:
 def _contradicted(data: Mapping[str, Any]) -> Iterator[str]:
     """Contradictions about launches: they are part of the question, because a verdict from one launch per arm must not count as more."""
     workload, how = data["definition"]["workload"], data["how"]
-    if how not in ("shared server", "blockwise server", "fresh server"):
+    if how not in {f"{launches} server" for launches in get_args(Launches)}:
         return
     wanted = workload.get("launches") or default_launches(data["profile"])
     if how != f"{wanted} server":
