@@ -60,6 +60,12 @@ class _Behind:
     exposures: tuple[str, ...]
     repeats: tuple[RepeatView, ...]
 
+    @property
+    def opposite(self) -> _Behind:
+        """The same, where the baseline is shown as the candidate: what got worse there got better here."""
+        repeats = tuple(dataclasses.replace(one, rows=tuple(map(turned_rows.opposite, one.rows))) for one in self.repeats)
+        return dataclasses.replace(self, unlisted=tuple(map(turned_rows.opposite, self.unlisted)), worse=(), repeats=repeats)
+
 
 def build(
     rows: Iterable[Judged],
@@ -159,6 +165,9 @@ def _scenario(name: str, rows: list[Judged], records: list[Record], results: str
     trials = tuple(record_views.trial(record) for record in records)
     definition = records[-1].definition if records else {}
     arms = record_views.arms(definition, rows, records)
+    if changes.patched_baseline(arms, records) and not any(row.in_points for row in rows):
+        rows, behind = list(map(turned_rows.opposite, rows)), behind.opposite
+        arms = record_views.arms(definition, rows, records)
     names = [arm.name for arm in arms]
     itself = aa_status.against_itself(definition)
     growths = tuple(distributions.growths(names, records))

@@ -10,7 +10,7 @@ import pytest
 from perfproof.model.records.record import Record
 from perfproof.model.verdicts.judged import Outcome
 from perfproof.report import html
-from perfproof.report.base import formatting
+from perfproof.report.base import formatting, turned_rows
 from perfproof.report.base.page_model import Page, ScenarioView
 from perfproof.report.formats import junit, pr_comment, terminal
 from perfproof.report.text import answer_context, caveats, confounders
@@ -124,6 +124,49 @@ def test_a_candidate_as_released_is_called_that() -> None:
     for form in _forms(factory.page((part[0], records))):
         assert told in form
     assert not any("as released;" in each for each in _scenario(factory.as_scenario(factory.swap_states())).provisos)
+
+
+def test_a_patch_as_the_baseline_is_judged_from_the_release() -> None:
+    """Where the baseline has a patch that adds and the candidate is that build without it, the patch is what is judged: its numbers, its
+    verdict, and the reason, which says whose numbers it has."""
+    rows, records = factory.as_scenario(factory.swap_states(), as_released={"patches": ["thinking_watermark"]}, patched={"patches": []})
+    patches = {"thinking_watermark": {"direction": "adds", "verified": True, "targets": []}}
+    records = [
+        dataclasses.replace(each, attestation=factory.attestation(patches)) if each.arm == "as_released" else each for each in records
+    ]
+    before = next(row for row in rows if row.verdict == Outcome.IMPROVED and row.primary)
+    scenario = factory.page((rows, records)).scenarios[0]
+    after = next(row for row in scenario.rows if row.metric == before.metric)
+    assert (after.baseline, after.candidate, after.verdict) == (before.candidate, before.baseline, Outcome.REGRESSED)
+    assert before.effect is not None and after.effect == pytest.approx(1 / (1 + before.effect) - 1)
+    assert after.reason == "" or after.reason.endswith(f"({before.candidate} against {before.baseline})")
+    assert (scenario.outcome, scenario.unpatched, scenario.altered) == (Outcome.REGRESSED, False, "")
+    for form in _forms(factory.page((rows, records))):
+        assert "taking the released change out" not in form
+
+
+@pytest.mark.parametrize(
+    ("metric", "verdict", "seen"),
+    [
+        ("round_time", Outcome.IMPROVED, Outcome.REGRESSED),
+        ("round_time", Outcome.REGRESSED, Outcome.IMPROVED),
+        ("python_instructions", Outcome.REGRESSED, Outcome.LESS),
+        ("python_instructions", Outcome.LESS, Outcome.REGRESSED),
+        ("round_time", Outcome.EQUIVALENT, Outcome.EQUIVALENT),
+        ("round_time", Outcome.INCONCLUSIVE, Outcome.INCONCLUSIVE),
+        ("round_time", Outcome.UNTESTABLE, Outcome.UNTESTABLE),
+        ("round_time", None, None),
+    ],
+)
+def test_the_opposite_of_a_row(metric: str, verdict: Outcome | None, seen: Outcome | None) -> None:
+    """A verdict seen from the other side, twice, is itself; so is a change; a forecast is that of the other side."""
+    row = dataclasses.replace(factory.row("s", metric, verdict), reason="2 blocks would settle it, as improved if this estimate holds")
+    there = turned_rows.opposite(row)
+    assert there.verdict == seen
+    assert "as regressed if this estimate holds (" in there.reason
+    back = turned_rows.opposite(there)
+    assert (back.verdict, back.baseline, back.candidate) == (verdict, row.baseline, row.candidate)
+    assert back.effect == pytest.approx(row.effect)
 
 
 def test_two_releases_are_called_that() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib.metadata import entry_points
 from importlib.resources import files
@@ -43,11 +43,24 @@ def taken_out(arms: Sequence[ArmView], records: Sequence[Record]) -> frozenset[s
     found = set()
     for arm in arms:
         own = set(arm.patches) - set(baseline.patches) if baseline and not arm.baseline and arm.build == baseline.build else set()
-        attested = (r.attestation.patches for r in records if r.attestation and line(r.arm, NAME) == arm.name)
-        directions = {name: patch.get("direction") for patches in attested for name, patch in patches.items()}
-        if own and all(directions.get(name) == "removes" for name in own):
+        if own and _directions(arm, own, records) == {"removes"}:
             found.add(arm.name)
     return frozenset(found)
+
+
+def patched_baseline(arms: Sequence[ArmView], records: Sequence[Record]) -> bool:
+    """Whether the baseline has patches that add to its build, as its processes attested, and the one candidate has none."""
+    if len(arms) != 2:
+        return False
+    baseline, candidate = sorted(arms, key=lambda arm: not arm.baseline)
+    return not candidate.patches and candidate.build == baseline.build and _directions(baseline, baseline.patches, records) == {"adds"}
+
+
+def _directions(arm: ArmView, patches: Iterable[str], records: Sequence[Record]) -> set[Any]:
+    """What these patches of an arm do, "adds" or "removes", as its processes attested; None among them for one that says neither."""
+    attested = (r.attestation.patches for r in records if r.attestation and line(r.arm, NAME) == arm.name)
+    directions = {name: patch.get("direction") for found in attested for name, patch in found.items()}
+    return {directions.get(name) for name in patches}
 
 
 def change(arm: ArmView, baseline: ArmView | None, definition: Mapping[str, Any], records: Sequence[Record]) -> Iterator[tuple[str, str]]:

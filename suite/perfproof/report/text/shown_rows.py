@@ -25,8 +25,6 @@ _PLAIN = {Outcome.IMPROVED: SAVES, Outcome.REGRESSED: COSTS, Outcome.LESS: SAVES
 """The words for a change that is taken out, by the verdict on the release against the altered arm, and on the altered arm."""
 LOSES = {Outcome.IMPROVED: ("loses by it", "lose by it"), Outcome.REGRESSED: ("gains by it", "gain by it")}
 """What a scenario does when a released change is taken out, singular and plural."""
-_AS = re.compile(r"(would settle it, as )(improved|regressed)\b")
-"""A forecast of a verdict in a reason."""
 _SAME = (Outcome.EQUIVALENT, Outcome.IDENTICAL)
 
 
@@ -83,7 +81,7 @@ def foretold(row: Judged, altered: bool, out: bool, control: PlantedView | None)
         settled = dataclasses.replace(row, verdict=Outcome(found[2]), reason="")
         return found[1] + _worded(settled, altered and not row.in_points, out, control)[0]
 
-    told = _AS.sub(word, row.reason) if altered or out or control is not None else row.reason
+    told = turned_rows.FORECAST.sub(word, row.reason) if altered or out or control is not None else row.reason
     return row if told == row.reason else dataclasses.replace(row, reason=told)
 
 
