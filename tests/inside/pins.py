@@ -79,12 +79,20 @@ def thinking() -> Iterator[Pin]:
 
 
 def penalties() -> Iterator[Pin]:
-    """Every output converted at every step as released; none of it the prime-rl way; one token a request where counts are kept."""
+    """Every output converted at every step as released; none of it the prime-rl way; one token a request where counts are kept.
+
+    Asynchronous scheduling adds the repair of a request's placeholder: three elements are read as released, seven the prime-rl way, which
+    writes the token into the array, too. Where counts are kept nothing is repaired, and a look at the last element is all.
+    """
     sizes = sized((1_000, 4_000, 12_000, 32_000), 12_000, "output_length")
     for length, batch, case in (*((length, 128, case) for length, case in sizes), (2_000, 32, {"batch": 32, "output_length": 2_000})):
         yield pin("penalties", case, "", list_elements_converted_per_step=batch * length)
         yield pin("penalties", case, "penalties_from_token_ids", since=(0, 22, 0), list_elements_converted_per_step=0)
         yield pin("penalties", case, "penalties_incremental", since=(0, 22, 0), list_elements_converted_per_step=batch)
+    for length, case in sized((1_000, 4_000, 12_000), 12_000, "output_length", scheduling="asynchronous"):
+        yield pin("penalties", case, "", since=(0, 22, 0), list_elements_converted_per_step=128 * (length + 3))
+        yield pin("penalties", case, "penalties_from_token_ids", since=(0, 22, 0), list_elements_converted_per_step=128 * 7)
+        yield pin("penalties", case, "penalties_incremental", since=(0, 22, 0), list_elements_converted_per_step=128)
 
 
 def pooling() -> Iterator[Pin]:

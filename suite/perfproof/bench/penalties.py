@@ -1,15 +1,17 @@
 """The host cost of penalties at every decode step of vLLM's V1 sampler, and its growth with the output.
 
 A batch of requests that have already produced `output_length` tokens takes decode steps; each appends
-one token per request, to the Python lists and to `token_ids_cpu`, as the runner does without asynchronous
-scheduling. That, and the batch's metadata, is made outside the timed part. The timed part is one call of
-`Sampler.apply_penalties`, the function that the sampler calls, with new logits:
+one token per request, to the Python lists and to `token_ids_cpu`, as the runner does. With
+`scheduling: asynchronous` that token is a placeholder, and its value lies in an array of the step before, on
+the device and, already copied, on the host. That, and the batch's metadata, is made outside the timed part. The
+timed part is one call of `Sampler.apply_penalties`, the function that the sampler calls, with new logits; before it,
+where there are placeholders, also their repair (`InputBatch.update_async_output_token_ids`):
 
 - `test_penalties_feed`: without the operation over the vocabulary. The name
   `vllm.v1.sample.ops.penalties.apply_penalties`, through which the sampler calls that operation, is bound
   to a function that returns the logits. This includes everything that makes its arguments: the conversion
-  of the outputs, the copy to the device, the replacement of placeholders, and the update of counts that are
-  kept from step to step. It excludes work on arrays as wide as the vocabulary.
+  of the outputs, the copy to the device, and the update of counts that are kept from step to step. It excludes
+  work on arrays as wide as the vocabulary.
 - `test_penalties_apply`: the whole call.
 
 On a GPU the timed part ends with a synchronisation. The first steps are not timed: they build
@@ -36,13 +38,14 @@ PARAMETERS = {
     "frequency_penalty": 0.0,
     "repetition_penalty": 1.0,
     "device": "cpu",
+    "scheduling": "synchronous",
     "rounds": 30,
     "warmup_rounds": 3,
     "seed": 7,
 }
 
 LEAST = {"output_length": 0}
-CHOICES = {"device": ("cpu", "cuda")}
+CHOICES = {"device": ("cpu", "cuda"), "scheduling": ("synchronous", "asynchronous")}
 EXERCISES = ("vllm.v1.sample.sampler:Sampler.apply_penalties",)
 
 TIMES = ("feed_time", "apply_time")
@@ -68,6 +71,13 @@ class CountedList(list):  # type: ignore[type-arg]
         return got
 
 
+class Arrived:
+    """The event of a copy to the host that is done."""
+
+    def synchronize(self) -> None:
+        """Nothing to wait for."""
+
+
 class Decoding:
     """A batch in the middle of its decoding, and the call that is timed."""
 
@@ -79,11 +89,13 @@ class Decoding:
         self.parameters = {**parameters, "output_length": max(0, parameters["output_length"] - ahead)}
         self.rows_of = rows_of
         self.device = torch.device(parameters["device"])
+        self.asynchronous = parameters["scheduling"] == "asynchronous"
         self.rng = np.random.default_rng(parameters["seed"])
         self.steps = 0
         self.batch = self._batch()
         self.rows = np.arange(parameters["batch"])
         self.outputs = [self.batch.req_output_token_ids[row] for row in self.rows]
+        self.checksum = sum(map(sum, self.outputs))
         generator = torch.Generator(device=self.device).manual_seed(parameters["seed"])
         shape = (parameters["batch"], parameters["vocab_size"])
         self.fresh = torch.randn(shape, generator=generator, device=self.device)
@@ -121,19 +133,35 @@ class Decoding:
     def advance(self) -> None:
         """Appends one token to every request, then prepares the batch and the logits for sampling, as the runner does."""
         tokens = self.rng.integers(0, self.parameters["vocab_size"], len(self.outputs))
+        self.checksum += int(tokens.sum())
+        if self.asynchronous:
+            self._leave_on_device(tokens)
+            tokens = np.full_like(tokens, -1)
         ends = self.batch.num_tokens_no_spec
         self.batch.token_ids_cpu[self.rows, ends[: len(self.rows)]] = tokens
         ends[: len(self.rows)] += 1
         for out, token in zip(self.outputs, tokens.tolist(), strict=True):
             out.append(token)
         self.batch.refresh_metadata()
-        self.batch.update_async_output_token_ids()
+        if not self.asynchronous:
+            self.batch.update_async_output_token_ids()
         self.logits.copy_(self.fresh)
         self.synchronize()
         self.steps += 1
 
+    def _leave_on_device(self, tokens: Any) -> None:
+        """Leaves the tokens where asynchronous scheduling has them: on the device, and copied to the host beside the next step."""
+        import torch
+
+        batch = self.batch
+        batch.prev_sampled_token_ids = torch.as_tensor(tokens, dtype=torch.int32, device=self.device).unsqueeze(dim=1)
+        batch.prev_req_id_to_index = {req_id: row for row, req_id in enumerate(batch.req_ids)}
+        batch.set_async_sampled_token_ids(batch.prev_sampled_token_ids.cpu(), Arrived())
+
     def call(self) -> None:
-        """The timed part: one call of the sampler's penalties."""
+        """The timed part: placeholders repaired, where there are any, and one call of the sampler's penalties."""
+        if self.asynchronous:
+            self.batch.update_async_output_token_ids()
         metadata = self.batch.sampling_metadata
         self.sampler.apply_penalties(self.logits, metadata, metadata.output_token_ids)
         self.synchronize()
@@ -192,7 +220,7 @@ def measure(benchmark: Any, parameters: dict[str, Any], metric: str) -> None:
     benchmark.extra_info["work"] = {
         "steps": decoding.steps,
         "tokens": sum(map(len, decoding.outputs)),
-        "checksum": int(sum(map(sum, decoding.outputs)) % 2**31),
+        "checksum": decoding.checksum % 2**31,
     }
 
 
