@@ -24,7 +24,7 @@ from perfproof.report.base.page_model import Page
 from perfproof.report.formats import junit, pr_comment, terminal
 from perfproof.report.view import build
 from perfproof.run.kinds import RUNNERS, runner_of
-from perfproof.tracking.released_scenario import interleaved
+from perfproof.tracking.released_scenario import with_alternating_rounds
 from tests import factory
 
 EXAMPLES = Path(__file__).parent / "model" / "kinds"
@@ -71,12 +71,12 @@ def page(scenario: Scenario) -> Page:
 def test_arms_take_turns_where_the_kind_says_how(kind: Kind) -> None:
     """The definition says so, and is read again as it was meant; without it nothing is said, as in older records."""
     plain = asked(kind)
-    made = interleaved(plain)
-    assert (made is plain) is not bool(plain.workload.in_turns)
+    made = with_alternating_rounds(plain)
+    assert (made is plain) is not bool(plain.workload.turn_taking_changes)
     assert scenario_of(made.definition, source=made.source).workload == made.workload
-    assert not set(plain.workload.in_turns) & set(plain.definition["workload"])
+    assert not set(plain.workload.turn_taking_changes) & set(plain.definition["workload"])
     on_gpu = dataclasses.replace(plain, device="cuda")
-    assert interleaved(on_gpu) is on_gpu
+    assert with_alternating_rounds(on_gpu) is on_gpu
 
 
 @EACH

@@ -103,13 +103,13 @@ def arm(name: str, *patches: str, environment: Mapping[str, str] | None = None, 
 
 
 def scenario(
-    python: Path, *arms: Arm, cases: tuple[Mapping[str, Any], ...] = ({},), interleaved: bool = False, **parameters: Any
+    python: Path, *arms: Arm, cases: tuple[Mapping[str, Any], ...] = ({},), alternate_rounds: bool = False, **parameters: Any
 ) -> Scenario:
     return Scenario(
         name="toy",
         question="Does the machinery work?",
         profile="quick",
-        workload=MicroWorkload(bench="toy", parameters=parameters, cases=cases, interleaved=interleaved),
+        workload=MicroWorkload(bench="toy", parameters=parameters, cases=cases, alternate_rounds=alternate_rounds),
         builds={"default": PythonBuild(name="default", path=str(python))},
         arms=arms,
         metrics=(),

@@ -22,7 +22,6 @@ from perfproof.model.records.record import Record
 from perfproof.model.scenarios.plan import Block, Plan
 from perfproof.model.scenarios.scenario import Scenario
 from perfproof.model.verdicts.noise_floor import Floor
-from perfproof.model.workloads.workload import Workload
 
 FRESH_SECONDS = 60.0
 """The seconds that a fresh server adds to a trial, until it has been measured."""
@@ -42,8 +41,8 @@ class Estimate:
 
 def make_plan(scenarios: Sequence[Scenario], seed: int) -> Plan:
     """The plan of a run; the same scenarios and seed give the same plan."""
-    alone = [[s] for s in scenarios if s.workload.servers_stay]
-    blocks = [block for group in [[s for s in scenarios if not s.workload.servers_stay], *alone] for block in _rounds(group, seed)]
+    alone = [[s] for s in scenarios if s.workload.servers_together]
+    blocks = [block for group in [[s for s in scenarios if not s.workload.servers_together], *alone] for block in _rounds(group, seed)]
     return Plan(scenarios=tuple(scenarios), blocks=tuple(blocks), seed=seed)
 
 
@@ -116,7 +115,7 @@ def _estimate(scenario: Scenario, records: Sequence[Record], seen: DesignPower) 
     own = [record for record in records if record.scenario == scenario.name and record.digest == scenario.digest]
     taken = [record.took for record in own if "total" in record.seconds]
     known = sum(taken) / len(taken) if taken else _calibrated_seconds(seen, len(scenario.arms))
-    typical = known or guessed_seconds(scenario.workload, len(scenario.arms))
+    typical = known or guessed_seconds(scenario)
     trials = scenario.most_trials
     how = "measured" if taken else "measured in an A/A" if known else "guessed"
     source = f"{trials} trials, {how} at {typical:.1f} s each"
@@ -131,7 +130,10 @@ def _calibrated_seconds(seen: DesignPower, arms: int) -> float | None:
     return next((60 * look.minutes / look.blocks / arms for look in looks if look.minutes is not None), None)
 
 
-def guessed_seconds(workload: Workload, arms: int = 2) -> float:
-    """The estimated seconds of a trial before any has been measured; servers that start together are waited for once in so many arms."""
-    starts = FRESH_SECONDS / (arms if workload.servers_stay else 1) if workload.starts_servers else 0.0
-    return kind_of(workload).guessed_seconds + starts
+def guessed_seconds(scenario: Scenario) -> float:
+    """The estimated seconds of a trial before any has been measured.
+
+    Servers that start together are waited for once a block, so that each of its trials bears a part of one start.
+    """
+    workload, start = scenario.workload, FRESH_SECONDS if scenario.workload.starts_servers else 0.0
+    return kind_of(workload).guessed_seconds + start / (len(scenario.arms) if workload.servers_together else 1)

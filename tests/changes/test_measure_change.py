@@ -279,7 +279,7 @@ def test_the_base_and_the_change_take_turns(place: Place) -> None:
     (folder,) = (place.folder / "results" / "pr").iterdir()
     records = store.records_in(folder)
     assert records
-    assert all(one.definition["workload"]["interleaved"] is True for one in records)
+    assert all(one.definition["workload"]["alternate_rounds"] is True for one in records)
 
 
 def test_an_interrupted_run_leaves_no_text_of_another_change(place: Place) -> None:

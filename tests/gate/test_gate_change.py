@@ -164,7 +164,7 @@ def test_the_base_and_the_change_take_turns(place: Place) -> None:
     place.fate = seen
     place.diff()
     assert asked
-    assert all(one["interleaved"] is True for one in asked)
+    assert all(one["alternate_rounds"] is True for one in asked)
 
 
 def test_what_the_change_touches_and_a_canary_are_measured(place: Place) -> None:

@@ -42,10 +42,10 @@ def run_toy(toy_build: ReadyBuild, tmp_path: Path) -> Iterator[RunToy]:
         cases: tuple[dict[str, object], ...] = ({},),
         seed: int = 0,
         number: int = 1,
-        interleaved: bool = False,
+        alternate_rounds: bool = False,
         **parameters: object,
     ) -> list[Record]:
-        scenario = toy.scenario(toy_build.interpreter, *arms, cases=cases, interleaved=interleaved, **parameters)
+        scenario = toy.scenario(toy_build.interpreter, *arms, cases=cases, alternate_rounds=alternate_rounds, **parameters)
         names = tuple(arm.name for arm in arms)
         runners.append(MicroRunner({scenario.builds["default"].key: toy_build}, tmp_path / "results" / "logs", seed=3, bench_of=toy.bench))
         return list(runners[-1].trials(Block(scenario=scenario, number=number, order=names, seed=seed), names))

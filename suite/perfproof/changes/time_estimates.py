@@ -52,7 +52,7 @@ def trial_times(scenarios: Iterable[Scenario], records: Iterable[Record], import
     return {
         name: TrialTime(seconds=sum(took[name]) / len(took[name]), how="measured")
         if name in took
-        else TrialTime(seconds=guessed_seconds(one.workload) * slower, how="guessed")
+        else TrialTime(seconds=guessed_seconds(one) * slower, how="guessed")
         for name, one in wanted.items()
     }
 

@@ -220,7 +220,7 @@ def taken(turns: dict[str, Any] | None, watch: Watch) -> Iterator[None]:
     if turns is None:
         yield
         return
-    mine = Turns(**turns, number=lambda: len(watch.tests))
+    mine = Turns(**turns, test_number=lambda: len(watch.tests))
     mine.install()
     mine.take()
     try:

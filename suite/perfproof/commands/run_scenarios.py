@@ -134,7 +134,7 @@ def load(
     from perfproof.builds.overlays.commit_files import pinned
 
     if blocks is not None and blocks < LEAST_BLOCKS:
-        raise BadInput(f"--blocks {blocks}: a timed metric is not judged on fewer than {LEAST_BLOCKS} blocks")
+        raise BadInput(f"--blocks {blocks}: a timed metric is not judged on fewer than {LEAST_BLOCKS} blocks: ask for so many or more")
     scenarios: list[Scenario] = []
     faults: list[str] = []
     for file in files:

@@ -70,7 +70,7 @@ def minutes_for(scenario: Scenario, policy: Policy) -> float:
     exact = exact_blocks(scenario, policy)
     blocks = min(exact or scenario.most_blocks, scenario.most_blocks)
     trials = ARMS + scenario.again if scenario.again else blocks * ARMS
-    return trials * guessed_seconds(scenario.workload) / 60
+    return trials * guessed_seconds(scenario) / 60
 
 
 def cheapest_first(plan: Plan, policy: Policy) -> Plan:
@@ -80,7 +80,7 @@ def cheapest_first(plan: Plan, policy: Policy) -> Plan:
     """
     if rules_for(plan.scenarios, policy) is STANDARD:
         return plan
-    return dataclasses.replace(plan, blocks=tuple(sorted(plan.blocks, key=lambda block: guessed_seconds(block.scenario.workload))))
+    return dataclasses.replace(plan, blocks=tuple(sorted(plan.blocks, key=lambda block: guessed_seconds(block.scenario))))
 
 
 def fitting(scenarios: Sequence[Scenario], policy: Policy, minutes: float) -> tuple[list[Scenario], list[tuple[Scenario, float]]]:

@@ -53,7 +53,7 @@ from perfproof.progress import RunProgress
 from perfproof.report.base.page_model import Page
 from perfproof.run.checks import vllm_tests
 from perfproof.runners import check_names, opened
-from perfproof.tracking.released_scenario import interleaved
+from perfproof.tracking.released_scenario import with_alternating_rounds
 
 RESULTS = Path("results/gate")
 AA = RESULTS / "aa"
@@ -104,8 +104,8 @@ def _run(gate: GateRun, folder: Path) -> Page:
     with trusted_files.as_of(by.base, folder):
         gate.policy = _policy_of(gate, by)
         vllm_tests.checked(request.tests)
-        every = [interleaved(one) for one in load([*by.every, *own_canaries(gate.policy, by.every)], gate.profile, None)]
-        wanted = every if by.wanted is None else [interleaved(one) for one in load(by.wanted, gate.profile, None)]
+        every = [with_alternating_rounds(one) for one in load([*by.every, *own_canaries(gate.policy, by.every)], gate.profile, None)]
+        wanted = every if by.wanted is None else [with_alternating_rounds(one) for one in load(by.wanted, gate.profile, None)]
         gate_outputs.check_names(gate.policy, {s.name: [choice.name for choice in s.metrics] for s in (*every, *wanted)})
         always = canaries(gate.policy, every)
     docs, files = gate_builds.change_of(gate)

@@ -35,7 +35,7 @@ from perfproof.model.scenarios.metrics import base_name, is_timed, metric
 from perfproof.model.scenarios.scenario import COUNT_MARGIN, Scenario
 from perfproof.model.verdicts.judged import Judged, Outcome
 from perfproof.report.base import formatting
-from perfproof.tracking.confirm_step import Measuring, halfway, in_turns, paired
+from perfproof.tracking.confirm_step import Measuring, halfway, paired, taking_turns
 from perfproof.tracking.console import blame_offer
 from perfproof.tracking.released_scenario import NamedBuild, Say, against, alone, build_of, commit_build, trials
 
@@ -312,7 +312,7 @@ class _Times:
 
     def __init__(self, scenario: Scenario, row: Sequence[NamedBuild], name: str, measuring: Measuring, say: Say) -> None:
         self._row, self._name, self._say = row, name, say
-        self._scenario, self._measuring = in_turns(scenario, measuring)
+        self._scenario, self._measuring = taking_turns(scenario, measuring)
         self._margin = next(choice.margin for choice in scenario.metrics if choice.name == name)
         self._wider: set[int] = set()
 

@@ -1,6 +1,6 @@
-"""A paired, interleaved run of two builds settles whether a step is real, before anybody is alarmed.
+"""A paired run of two builds settles whether a step is real, before anybody is alarmed.
 
-`paired` is an ordinary run of two arms with the usual looks and verdicts, `in_turns` what lets its arms take turns. `confirmer` checks the
+`paired` is an ordinary run of two arms with the usual looks and verdicts, `taking_turns` lets its arms take turns. `confirmer` checks the
 steps of a history: it makes the two builds beside a step again and lets the verdict decide. `confirmed` answers from the records that
 `confirmer` left.
 """
@@ -34,11 +34,11 @@ from perfproof.progress import RunProgress
 from perfproof.run.checks.resume import Enough, decided, here
 from perfproof.run.host import environment
 from perfproof.run.host.preflight import Start
-from perfproof.tracking.released_scenario import ARM, NamedBuild, OpenRunners, against, alone, interleaved, named_build
+from perfproof.tracking.released_scenario import ARM, NamedBuild, OpenRunners, against, alone, named_build, with_alternating_rounds
 
 Load = Callable[[Path, Profile], Scenario]
 """Reads a scenario file under a profile."""
-INTERLEAVED = "interleaved"
+ALTERNATING = "alternating_rounds"
 """The folder of pairs whose arms take turns, below that of other pairs."""
 LARGEST = 0.99
 """A margin is a fraction below 1."""
@@ -57,10 +57,10 @@ class Measuring:
     floors: Path | None = None
 
 
-def in_turns(scenario: Scenario, measuring: Measuring) -> tuple[Scenario, Measuring]:
+def taking_turns(scenario: Scenario, measuring: Measuring) -> tuple[Scenario, Measuring]:
     """The scenario with arms that take turns, and a folder of its own for their records; both as they are where its arms can't."""
-    turns, results = interleaved(scenario), measuring.results
-    return turns, measuring if turns is scenario else dataclasses.replace(measuring, results=results / INTERLEAVED, floors=results)
+    turns, results = with_alternating_rounds(scenario), measuring.results
+    return turns, measuring if turns is scenario else dataclasses.replace(measuring, results=results / ALTERNATING, floors=results)
 
 
 def paired(
@@ -111,10 +111,11 @@ def confirmed(files: Sequence[Path], load: Load, results: Path) -> Confirm:
             pair, folder = _pair(series, step, files, load)
         except PerfproofError:
             return OPEN
-        places = {INTERLEAVED: interleaved(pair), "": pair}
-        found = [_kept(one, results / place / folder, series, step, results) for place, one in places.items()]
+        places = ((with_alternating_rounds(pair), results / ALTERNATING), (pair, results))
+        found = [_kept(one, place / folder, series, step, results) for one, place in places]
+        settled = [one for one in found if one.confirmed is not None]
         told = [one for one in found if one.reason]
-        return next((one for one in told if one.confirmed is not None), (told or [OPEN])[0])
+        return [*settled, *told, OPEN][0]
 
     return confirm
 
@@ -150,7 +151,7 @@ def confirmer(files: Sequence[Path], load: Load, measuring: Measuring) -> Confir
             return kept
         try:
             pair, folder = _pair(series, step, files, load)
-            judged = paired(*in_turns(pair, measuring), folder)
+            judged = paired(*taking_turns(pair, measuring), folder)
         except PerfproofError as error:
             return Confirmation(confirmed=None, reason=f"no paired run: {error}")
         return _answer(judged.judged[0], step)

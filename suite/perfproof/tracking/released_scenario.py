@@ -103,10 +103,10 @@ def against(
     return _made(scenario, definition)
 
 
-def interleaved(scenario: Scenario) -> Scenario:
+def with_alternating_rounds(scenario: Scenario) -> Scenario:
     """The scenario with arms whose trials take turns, where its workload can and they do not yet; else itself. On a GPU none do: what it
     costs a round that another process had the GPU before was not measured."""
-    turns = scenario.workload.in_turns if scenario.device != "cuda" else {}
+    turns = scenario.workload.turn_taking_changes if scenario.device != "cuda" else {}
     if not turns:
         return scenario
     definition = {**scenario.definition, "workload": {**scenario.definition["workload"], **turns}}

@@ -56,7 +56,7 @@ def test_a_scenario_becomes_one_of_delays_on_one_server() -> None:
     assert [arm.environment[VARIABLE] for arm in made.arms] == ["0", "50", "400"]
     assert [arm.baseline for arm in made.arms] == [True, False, False]
     assert all(arm.patches == ("step_delay",) for arm in made.arms)
-    assert made.workload.servers_stay
+    assert made.workload.servers_together
     assert made.blocks == 6
     assert exposure.is_exposure(made.definition)
     assert not exposure.is_exposure(SERVE)

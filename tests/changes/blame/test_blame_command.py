@@ -117,9 +117,9 @@ def test_times_are_those_of_builds_that_take_turns(place: InProcess, bad: str, t
     with pytest.raises(PerfproofError, match="the same command goes on"):
         perform(asked(place, tmp_path, bad, metric="round_time", budget=1), runners=place.runners)
     ((scenario, results),) = seen
-    assert scenario.definition["workload"]["interleaved"] is True
-    assert MicroWorkload.of(scenario.workload).interleaved
-    assert results.name == "interleaved"
+    assert scenario.definition["workload"]["alternate_rounds"] is True
+    assert MicroWorkload.of(scenario.workload).alternate_rounds
+    assert results.name == "alternating_rounds"
 
 
 # --- elsewhere ----------------------------------------------------------------------------------------------

@@ -138,7 +138,8 @@ def test_a_patch_as_the_baseline_is_judged_from_the_release() -> None:
     scenario = factory.page((rows, records)).scenarios[0]
     after = next(row for row in scenario.rows if row.metric == before.metric)
     assert (after.baseline, after.candidate, after.verdict) == (before.candidate, before.baseline, Outcome.REGRESSED)
-    assert before.effect is not None and after.effect == pytest.approx(1 / (1 + before.effect) - 1)
+    assert before.effect is not None
+    assert after.effect == pytest.approx(1 / (1 + before.effect) - 1)
     assert after.reason == "" or after.reason.endswith(f"({before.candidate} against {before.baseline})")
     assert (scenario.outcome, scenario.unpatched, scenario.altered) == (Outcome.REGRESSED, False, "")
     for form in _forms(factory.page((rows, records))):

@@ -41,7 +41,7 @@ from perfproof.model.scenarios.scenario import Scenario
 from perfproof.run.checks import catalog
 from perfproof.run.host.preflight import Start
 from perfproof.run.host.time_budget import counted_down
-from perfproof.tracking.confirm_step import Measuring, in_turns
+from perfproof.tracking.confirm_step import Measuring, taking_turns
 from perfproof.tracking.released_scenario import NamedBuild, OpenRunners, alone, build_of, runners_on
 
 
@@ -231,7 +231,7 @@ def _by_counts(
 
 def _by_times(request: BlameRequest, ends: Ends, difference: Difference, measuring: Measuring, say: Say, left: Left) -> _Search:
     say(f"measuring {ends.metric} of both builds, in pairs")
-    scenario, measuring = in_turns(request.scenario, dataclasses.replace(measuring, start=request.start))
+    scenario, measuring = taking_turns(request.scenario, dataclasses.replace(measuring, start=request.start))
     try:
         whole = whole_change(scenario, request.good, request.bad, ends.metric, measuring, left)
     except OutOfBudget as spent:

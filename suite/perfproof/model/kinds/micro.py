@@ -33,7 +33,7 @@ NAME_OR_PATH = (
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MicroWorkload(Workload):
     """A microbenchmark; every entry of `cases` overrides some of its parameters. `count_at` says how large parameters are at most in a
-    round whose work is counted; `counted_alone` that no other round matters; `interleaved` that the arms' rounds alternate.
+    round whose work is counted; `counted_alone` that no other round matters; `alternate_rounds` that the arms' rounds alternate.
 
     `bench` is a name of `suite/perfproof/bench`, or of a file in the folder `files`.
     """
@@ -45,7 +45,7 @@ class MicroWorkload(Workload):
     count_at: Mapping[str, int] = field(default_factory=dict)
     files: FileFolder | None = None
     counted_alone: bool = False
-    interleaved: bool = False
+    alternate_rounds: bool = False
 
     @property
     def benchmark(self) -> str:
@@ -66,8 +66,8 @@ class MicroWorkload(Workload):
         return len(self.cases)
 
     @property
-    def in_turns(self) -> Mapping[str, Any]:
-        return {} if self.interleaved else {"interleaved": True}
+    def turn_taking_changes(self) -> Mapping[str, Any]:
+        return {} if self.alternate_rounds else {"alternate_rounds": True}
 
     def for_counts(self) -> MicroWorkload:
         """The counted round of each case; a benchmark of the user's own decides itself what it runs."""
@@ -89,7 +89,7 @@ def _one_case() -> list[dict[str, ScalarOrNone]]:
 
 
 class MicroDoc(WorkloadDoc, Growing):
-    LATER = frozenset({"count_at", "bench_sha256", "interleaved"})
+    LATER = frozenset({"count_at", "bench_sha256", "alternate_rounds"})
 
     kind: Literal["micro"]
     bench: Annotated[str, StringConstraints(min_length=1, max_length=4096)]
@@ -97,7 +97,7 @@ class MicroDoc(WorkloadDoc, Growing):
     parameters: dict[Name, ScalarOrNone | list[ScalarOrNone]] = Field(default_factory=dict)
     cases: Annotated[list[dict[Name, ScalarOrNone]], Field(min_length=1)] = Field(default_factory=_one_case)
     count_at: dict[Name, int] | None = None
-    interleaved: bool = False
+    alternate_rounds: bool = False
 
     def noun(self, profile: Profile, folder: Path | None, faults: list[str]) -> MicroWorkload:
         files = None if BY_NAME.fullmatch(self.bench) else _files_of(self.bench, self.bench_sha256, folder, faults)
@@ -108,7 +108,7 @@ class MicroDoc(WorkloadDoc, Growing):
             cases=tuple(self.cases),
             count_at=self.count_at or {},
             files=files,
-            interleaved=self.interleaved,
+            alternate_rounds=self.alternate_rounds,
         )
 
     @field_validator("bench")

@@ -62,7 +62,7 @@ class ServeWorkload(ModelWorkload):
         return {"client": self.client}
 
     @property
-    def servers_stay(self) -> bool:
+    def servers_together(self) -> bool:
         return self.launches != "fresh"
 
     @property

@@ -75,7 +75,7 @@ class Workload:
     # --- how it is run -----------------------------------------------------------------------------------
 
     @property
-    def in_turns(self) -> Mapping[str, Any]:
+    def turn_taking_changes(self) -> Mapping[str, Any]:
         """What in its document lets its arms take turns, so that a change of the machine's speed meets all; nothing: they can't, or do."""
         return {}
 
@@ -93,7 +93,7 @@ class Workload:
         return looked
 
     @property
-    def servers_stay(self) -> bool:
+    def servers_together(self) -> bool:
         """Whether the arms' servers are up together, from one trial to the next."""
         return False
 

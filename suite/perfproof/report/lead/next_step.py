@@ -234,7 +234,7 @@ def _hinted(_: Page, scenario: ScenarioView) -> Step | None:
     if not any(row.suggests for row in scenario.primaries):
         return None
     command = re.sub(r"--profile \S+", "--profile standard", re.sub(r" --blocks \d+", "", scenario.commands[0]))
-    return f"prove {scenario.name} with new servers in every block", command
+    return f"prove {scenario.name} with new servers for every trial or block", command
 
 
 def _uncalibrated(_: Page, scenario: ScenarioView) -> Step | None:

@@ -158,7 +158,7 @@ def turning(rows: Sequence[Judged], outcome: str, itself: bool) -> str:
             f"a repeat in which the interval of {name} reaches beyond {margin}; here it is "
             f"{formatting.with_unit(row, formatting.interval(row))}"
         )
-    fresh = "; or a repeat with new servers in every block" if row.suggests else ""
+    fresh = "; or a repeat with new servers for every trial or block" if row.suggests else ""
     small = margin.removeprefix("±").strip(THIN)
     return f"a repeat in which {name} moves by less than {small}, or whose interval reaches to 0; {_near(row)}{fresh}"
 

@@ -78,7 +78,7 @@ def also(scenarios: Sequence[ScenarioView]) -> str:
     named = (
         f"{formatting.label(worst.metric)}{f' ({worst.candidate})' if several else ''}{f' of {where.name}' if len(scenarios) > 1 else ''}"
     )
-    hint = ", as far as servers that were launched once can tell" if any(trial.how == "shared server" for trial in where.trials) else ""
+    hint = ", as far as servers that were launched once can tell" if where.shared else ""
     return f"; also worse: {named} {formatting.change(worst)}{f' and {len(worse) - 1} more' if len(worse) > 1 else ''}{hint}"
 
 

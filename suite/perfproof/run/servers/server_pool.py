@@ -77,13 +77,8 @@ class ServerPool:
         self._failed_starts: dict[str, ServerEnded] = {}
         self.last: dict[str, Launch] = {}
 
-    @property
-    def together(self) -> bool:
-        """Whether the servers of all arms are up at once."""
-        return self._workload.launches != "fresh"
-
-    def for_block(self, number: int) -> None:
-        """Ends the servers of another block, where every block has its own."""
+    def begin_block(self, number: int) -> None:
+        """Ends the servers of the block before, where each block has its own."""
         if self._workload.launches == "blockwise" and number != self._block:
             self.close()
             self._broken.clear()
@@ -92,7 +87,7 @@ class ServerPool:
 
     def host_of(self, arm: Arm) -> Arm:
         """The arm by whose name the arm's server is known here: its own, unless they share one (`switched_delay`)."""
-        return switched_delay.host_of(self._scenario, arm, together=self.together)
+        return switched_delay.host_of(self._scenario, arm, together=self._workload.servers_together)
 
     def ready(self, arm: Arm) -> tuple[Server, list[str]]:
         """The server of an arm (`host_of`), ready to be measured, and warnings. Raises `ServerEnded` if it does not become ready.
@@ -103,11 +98,11 @@ class ServerPool:
         self._raise_failed_start(arm)
         hosts = {host.name: host for host in map(self.host_of, self._scenario.arms)}.values()
         sound = [one for one in hosts if one.name not in self._broken or one.name == arm.name]
-        wanted = sound if self.together else [arm]
+        wanted = sound if self._workload.servers_together else [arm]
         warnings = [f"the server of arm {name} had ended between trials and was launched again" for name in self._bury()]
         missing = [one for one in wanted if one.name not in self._up]
-        for together in self._groups(missing):
-            self._start(together)
+        for group in self._groups(missing):
+            self._start(group)
         self._raise_failed_start(arm)
         return self._up[arm.name], warnings
 
@@ -119,12 +114,12 @@ class ServerPool:
         self._say("the servers start one after another: without --kv-cache-memory-bytes each measures what the GPU has free")
         return [[one] for one in missing]
 
-    def _start(self, together: Sequence[Arm]) -> None:
+    def _start(self, group: Sequence[Arm]) -> None:
         """Launches the servers of these arms, then waits for all of them; a failed start is kept for the trial of its arm."""
-        for one in together:
+        for one in group:
             self._broken.discard(one.name)
             self._attempt(one, self._launch)
-        for one in together:
+        for one in group:
             if one.name in self._up:
                 self._attempt(one, self._wait)
 

@@ -82,7 +82,7 @@ def turning(turns: TurnTaking, place: int, work: Callable[[Turns], None], test: 
     """A trial in a thread: it takes its turn, works, leaves and ends. The last number of `test` is that of its test."""
 
     def trial() -> None:
-        mine = Turns(**{**turns.order(place), "processor": None}, number=lambda: test[-1])
+        mine = Turns(**{**turns.order(place), "processor": None}, test_number=lambda: test[-1])
         mine.take()
         try:
             work(mine)
@@ -117,7 +117,7 @@ def ran(rounds: Sequence[int], absent: Sequence[int] = ()) -> list[int]:
     return said
 
 
-def test_rounds_alternate() -> None:
+def test_who_begins_changes_from_turn_to_turn() -> None:
     """One round each, at first in the order of the block; the one that began comes last in the next turn."""
     assert ran([3, 3]) == [0, 1, 1, 0, 0, 1]
     assert ran([3, 3, 3]) == [0, 1, 2, 1, 2, 0, 2, 0, 1]
@@ -231,9 +231,9 @@ def test_blocks_go_round_the_processors(monkeypatch: pytest.MonkeyPatch) -> None
     assert [processor_of(number) for number in (1, 2, 3)] == [7, 3, 7]
 
 
-def test_interleaved_arms_run_side_by_side(run_toy: RunToy, tmp_path: Path) -> None:
+def test_arms_whose_rounds_alternate_run_side_by_side(run_toy: RunToy, tmp_path: Path) -> None:
     """Each has a parent of its own, one thread, all rounds, its attestation; the values are those of rounds held side by side."""
-    plain, patched = run_toy(toy.arm("plain"), toy.arm("patched", "toy_patch"), interleaved=True, rounds=6)
+    plain, patched = run_toy(toy.arm("plain"), toy.arm("patched", "toy_patch"), alternate_rounds=True, rounds=6)
     assert [plain.status, patched.status] == ["ok", "ok"], (plain.reason, patched.reason)
     assert [plain.arm, patched.arm] == ["plain", "patched"]
     rounds = [one.raw["round_time"] for one in (plain, patched)]
@@ -248,14 +248,14 @@ def test_interleaved_arms_run_side_by_side(run_toy: RunToy, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("mode", ["absent", "fail", "crash"])
-def test_interleaved_arms_that_fail_say_why_and_hold_nobody_up(run_toy: RunToy, mode: str) -> None:
+def test_arms_that_fail_in_their_turn_say_why_and_hold_nobody_up(run_toy: RunToy, mode: str) -> None:
     """A test that skips itself, fails, or ends its process."""
-    records = run_toy(toy.arm("plain"), toy.arm("patched", "toy_patch"), interleaved=True, mode=mode)
+    records = run_toy(toy.arm("plain"), toy.arm("patched", "toy_patch"), alternate_rounds=True, mode=mode)
     assert [one.status for one in records] == ["failed", "failed"]
 
 
-def test_an_interleaved_arm_whose_plugin_refuses_leaves_the_other_alone(run_toy: RunToy) -> None:
+def test_an_alternating_arm_whose_plugin_refuses_leaves_the_other_alone(run_toy: RunToy) -> None:
     """It ended before its first turn."""
-    plain, refused = run_toy(toy.arm("plain"), toy.arm("patched", "toy_other"), interleaved=True)
+    plain, refused = run_toy(toy.arm("plain"), toy.arm("patched", "toy_other"), alternate_rounds=True)
     assert (plain.status, len(plain.raw["round_time"])) == ("ok", 3)
     assert refused.status != "ok"

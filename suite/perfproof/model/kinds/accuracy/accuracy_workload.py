@@ -74,7 +74,7 @@ class AccuracyWorkload(ModelWorkload):
         return 1
 
     @property
-    def servers_stay(self) -> bool:
+    def servers_together(self) -> bool:
         return self.through == "server" and self.launches == "shared"
 
     def kept(self, document: dict[str, Any]) -> dict[str, Any]:

@@ -189,7 +189,7 @@ class AccuracyRunner(ModelProcessRunner[AccuracyWorkload]):
                 ready_timeout=FIRST_START,
             )
         began = time.monotonic()
-        if not self._servers.together:
+        if not self.workload.servers_together:
             self._servers.close()
         server, warnings = self._servers.ready(trial.arm)
         trial.seconds["server starts"] = trial.seconds.get("server starts", 0.0) + time.monotonic() - began

@@ -6,7 +6,7 @@ arms run one after the other in the block's order. A trial is a fork of its pare
 pytest-benchmark, and ends. Its files are read, its attestation is verified, and it becomes a Record. Blocks of the same number share their
 parents over several scenarios, because importing vLLM takes longer than most trials; no parent lives into the next number.
 
-Interleaved arms have a parent each: their trials run at the same time on one processor and take turns, a round each (`turn_taking`).
+Arms whose rounds alternate have a parent each: their trials run at the same time on one processor, a round each by turns (`turn_taking`).
 """
 
 from __future__ import annotations
@@ -131,15 +131,15 @@ class MicroRunner:
         self._hash_seed = 0
 
     def trials(self, block: Block, arms: Sequence[str]) -> Iterator[Record]:
-        """Runs a trial of each of `arms` in that order, yielding each record as its trial ends; of all arms where they are interleaved."""
-        began, arms = time.monotonic(), block.order if _interleaved(block) else arms
+        """Runs a trial of each of `arms` in that order, yielding each record as its trial ends; of all arms if their rounds alternate."""
+        began, arms = time.monotonic(), block.order if _alternates(block) else arms
         if block.number != self._round:
             self.close()
             self._round, self._hash_seed = block.number, _hash_seed(self._seed, block.number)
         self._start(block, arms)
         imports = (time.monotonic() - began) / len(arms)
-        if _interleaved(block):
-            yield from self._in_turns(block, arms, imports)
+        if _alternates(block):
+            yield from self._run_in_turns(block, arms, imports)
             return
         for name in arms:
             parent = self._parents[_key(block, _arm(block, name))]
@@ -149,7 +149,7 @@ class MicroRunner:
             ended = trial.run(block)
             yield self._record(block, trial, ended, self._read(block, trial), imports)
 
-    def _in_turns(self, block: Block, arms: Sequence[str], imports: float) -> Iterator[Record]:
+    def _run_in_turns(self, block: Block, arms: Sequence[str], imports: float) -> Iterator[Record]:
         """The trials of these arms at the same time, in turns."""
         trials = [self._trial(block, _arm(block, name)) for name in arms]
         with ThreadPoolExecutor(len(arms)) as pool, TurnTaking(len(arms), processor_of(block.number)) as turns:
@@ -302,7 +302,7 @@ class MicroRunner:
 
     def _environment(self, block: Block, build: ReadyBuild, arm: Arm | None = None) -> dict[str, str]:
         """A parent's variables; trials on one processor have one thread."""
-        return build_environment(build, arm, threads=1 if _interleaved(block) else self._threads, hash_seed=self._hash_seed)
+        return build_environment(build, arm, threads=1 if _alternates(block) else self._threads, hash_seed=self._hash_seed)
 
     def _describe(self, block: Block, build: ReadyBuild, variables: Mapping[str, str], before: Mapping[str, Any]) -> dict[str, Any]:
         everything = {**self._environment(block, build), **variables}
@@ -324,16 +324,16 @@ def _arm(block: Block, name: str) -> Arm:
 
 
 def _key(block: Block, arm: Arm) -> tuple[str, str]:
-    """Arms with the same build and the same variables of their own share a parent, unless they are interleaved."""
+    """Arms with the same build and the same variables of their own share a parent, unless their rounds alternate."""
     everything = {name: value for name, value in arm.environment.items() if not name.startswith(OURS)}
-    alone = [f"interleaved {arm.name}"] if _interleaved(block) else []
+    alone = [f"alternating {arm.name}"] if _alternates(block) else []
     return block.scenario.builds[arm.build].key, json.dumps([everything, *alone], sort_keys=True)
 
 
-def _interleaved(block: Block) -> bool:
+def _alternates(block: Block) -> bool:
     """Whether the trials of the block take turns; those that only count need none."""
     workload = _workload(block)
-    return workload.interleaved and not workload.counted_alone
+    return workload.alternate_rounds and not workload.counted_alone
 
 
 def _of_imports(arm: Arm) -> dict[str, str]:

@@ -18,14 +18,14 @@ from types import TracebackType
 from typing import Any
 
 from perfproof.builds.processes import temp_files
-from perfproof.child.turns import BEGIN, NUMBER
+from perfproof.child.turns import BEGIN, TEST_NUMBER, TURN
 from perfproof.model.base.errors import CannotRun
 from perfproof.run.kinds.micro.micro_result import MOST_ROUNDS, Reading
 
 
 class TurnTaking:
-    """The turns of so many trials, in their order; a context, which ends them. A trial that ends is left out from then on; one that is
-    about to begin a test gets no turn until all are, those before the earliest of these tests first.
+    """The turns of so many trials, in their order; a context, which ends them. A trial that ends is left out from then on. One that reaches
+    a new test waits until all others have reached one; then those at the earliest test go on.
 
     Raises `CannotRun` where the folder for temporary files has too long a path for a socket.
     """
@@ -80,28 +80,31 @@ class TurnTaking:
                 else:
                     joined.close()
             there = [self._joined[place] for place in sorted(self._joined)]
-            about: dict[socket.socket, int] = {}
+            waiting_at: dict[socket.socket, int] = {}
             while there:
-                if len(about) == len(there):
-                    first = min(about.values())
-                    about = {one: test for one, test in about.items() if test != first}
-                for one in [one for one in there if one not in about]:
-                    said = _takes(one)
-                    if not said:
+                if len(waiting_at) == len(there):
+                    first = min(waiting_at.values())
+                    waiting_at = {one: test for one, test in waiting_at.items() if test != first}
+                for one in [one for one in there if one not in waiting_at]:
+                    left, test = _give_turn(one)
+                    if left:
                         there.remove(one)
-                    elif said.startswith(BEGIN):
-                        (about[one],) = NUMBER.unpack(said.removeprefix(BEGIN))
+                    elif test is not None:
+                        waiting_at[one] = test
                 there = [*there[1:], *there[:1]]
 
 
-def _takes(one: socket.socket) -> bytes:
-    """Gives a trial a turn and waits until it ends it; returns what it says then, nothing if it left."""
+def _give_turn(one: socket.socket) -> tuple[bool, int | None]:
+    """Gives a trial a turn and waits until it ends it; returns whether it left, and the number of the test that it is about to begin."""
     try:
-        one.sendall(b".")
+        one.sendall(TURN)
         said = one.recv(1)
-        return said if said != BEGIN else BEGIN + one.recv(NUMBER.size, socket.MSG_WAITALL)
+        test = one.recv(TEST_NUMBER.size, socket.MSG_WAITALL) if said == BEGIN else b""
     except OSError:
-        return b""
+        return True, None
+    if not said or (said == BEGIN and len(test) < TEST_NUMBER.size):
+        return True, None
+    return False, TEST_NUMBER.unpack(test)[0] if test else None
 
 
 def processor_of(number: int) -> int | None:
@@ -113,34 +116,33 @@ def processor_of(number: int) -> int | None:
 def side_by_side(readings: Sequence[Reading]) -> list[Reading]:
     """The readings of a block's trials whose rounds took turns.
 
-    As many turns in a row as there are trials give each trial every place once. Each metric is the median over all such rows: of the
-    geometric mean of the trial's rounds in the row over that of all trials' rounds, times the median of the latter. A metric of which the
-    trials timed unequally many rounds, or so many that not all are kept, stays as it is.
+    A window is as many consecutive turns as there are trials, so each trial has every place in it once. A metric is the median, over all
+    windows, of the geometric mean of the trial's rounds over that of all trials' rounds, times the median of the latter (seconds). A
+    metric of which the trials timed unequally many rounds, or so many that not all are kept, stays as it is.
 
     Source: none; of two trials the ratio of the values is the median ratio of their rounds, two turns at a time.
     """
     found = [one for one in readings if not one.reason]
-    shared = [name for name in (found[0].raw if len(found) > 1 else ()) if _as_many([one.raw.get(name, ()) for one in found])]
-    rows = [{name: _rows(one.raw[name], len(found)) for name in shared} for one in found]
-    together = {name: [geometric_mean(row) for row in zip(*(own[name] for own in rows), strict=True)] for name in shared}
+    shared = [name for name in (found[0].raw if len(found) > 1 else ()) if _comparable([one.raw.get(name, ()) for one in found])]
+    windows = [{name: _moving_geometric_means(one.raw[name], len(found)) for name in shared} for one in found]
+    of_all = {name: [geometric_mean(window) for window in zip(*(own[name] for own in windows), strict=True)] for name in shared}
 
     def steadied(one: Reading, own: Mapping[str, Sequence[float]]) -> Reading:
         values = {
-            name: median(took / mean for took, mean in zip(own[name], means, strict=True)) * median(means)
-            for name, means in together.items()
+            name: median(took / mean for took, mean in zip(own[name], means, strict=True)) * median(means) for name, means in of_all.items()
         }
         return dataclasses.replace(one, measurements={**one.measurements, **values})
 
-    steady = map(steadied, found, rows)
+    steady = map(steadied, found, windows)
     return [one if one.reason else next(steady) for one in readings]
 
 
-def _rows(rounds: Sequence[float], length: int) -> list[float]:
-    """The geometric mean of each `length` rounds in a row; of all where they are fewer."""
+def _moving_geometric_means(rounds: Sequence[float], length: int) -> list[float]:
+    """The geometric mean of each window of `length` rounds; of all where they are fewer."""
     length = min(length, len(rounds))
     return [geometric_mean(rounds[start : start + length]) for start in range(len(rounds) - length + 1)]
 
 
-def _as_many(rounds: Sequence[Sequence[float]]) -> bool:
+def _comparable(rounds: Sequence[Sequence[float]]) -> bool:
     """Whether the trials timed equally many rounds; not known where only some of them are kept."""
     return len({len(one) for one in rounds}) == 1 and len(rounds[0]) < MOST_ROUNDS

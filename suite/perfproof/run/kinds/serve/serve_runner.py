@@ -175,7 +175,7 @@ class ServeRunner:
         except CannotRun as error:
             trial.record_error(error)
         finally:
-            if self._servers is not None and not self._servers.together:
+            if self._servers is not None and not self.workload.servers_together:
                 stopping = time.monotonic()
                 self._servers.drop(arm.name)
                 trial.seconds["stopping the server"] = time.monotonic() - stopping
@@ -188,7 +188,7 @@ class ServeRunner:
         began, launches = time.monotonic(), self._ready_launches()
         host = launches.host_of(trial.arm)
         try:
-            launches.for_block(trial.block.number)
+            launches.begin_block(trial.block.number)
             server, warnings = launches.ready(host)
         finally:
             self._spend("server starts", time.monotonic() - began)
