@@ -123,7 +123,7 @@ def test_a_records_file_that_cannot_be_opened_keeps_what_it_holds(tmp_path: Path
 
 def test_a_lone_surrogate_costs_no_record(tmp_path: Path) -> None:
     """Text that came from a broken log is read, and what no file or terminal takes comes out as U+FFFD."""
-    store.append(tmp_path, record(reason="ended with \udcff"))
+    store.append(tmp_path, record(status="failed", reason="ended with \udcff"))
     assert [one.reason for one in store.read(tmp_path).records] == ["ended with \N{REPLACEMENT CHARACTER}"]
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from perfproof.commands.record_verdicts import page_of
 from perfproof.commands.repeats import repeats
+from perfproof.report.formats import terminal
 from perfproof.report.lead.lead import lead
 from tests.model.base.test_regular_files import MAKE
 
@@ -25,6 +26,8 @@ def test_a_repeat_in_the_folder_beside_is_found_and_contradicts() -> None:
     assert first.result.startswith("Round time, pooler=gritlm, requests=57 is contradicted in a microbenchmark")
     assert row.note not in str([line for line in first.lines if line.label == "Trust"])
     assert next(line for line in first.lines if line.label == "Next").clauses[0][0].startswith(f"1. measure {POOLING} a third time")
+    told = f"contradicted: round time, pooler=gritlm, requests=57 (device_round_trip): {row.note}"
+    assert told in terminal.text(page, 2000)
 
 
 def test_only_the_same_definition_is_a_repeat(tmp_path: Path) -> None:

@@ -42,6 +42,9 @@ def told(data: dict[str, Any], folder: Path) -> list[str]:
         ({"profile": "thorough"}, "profile: is 'thorough', its definition says 'quick'"),
         ({"arm": "third"}, "arm: 'third' is none of its definition's (before, after)"),
         ({"order": ["after"]}, "order: does not name the arm 'before'"),
+        ({"order": ["before", "after", "after"]}, "order: names 'after' more than once"),
+        ({"order": ["before", "third"]}, "order: 'third' is none of its definition's arms"),
+        ({"reason": "the server died"}, "reason: is 'the server died', which a trial that is ok has not"),
         ({"position": 1}, "position: is 1, its order has 'before' at 0"),
     ],
 )
@@ -139,19 +142,22 @@ def test_any_other_version_than_the_builds_is_no_proof(version: str) -> None:
 @pytest.mark.parametrize(
     ("profile", "launches", "how"),
     [
-        ("quick", None, "fresh"),
-        ("thorough", None, "shared"),
-        ("quick", "fresh", "shared"),
-        ("standard", "blockwise", "shared"),
-        ("standard", None, "blockwise"),
+        ("quick", None, "fresh server"),
+        ("thorough", None, "shared server"),
+        ("quick", "fresh", "shared server"),
+        ("standard", "blockwise", "shared server"),
+        ("standard", None, "blockwise server"),
+        ("quick", "shared", "forked"),
+        ("quick", "shared", ""),
+        ("standard", "blockwise", "BLOCKWISE server"),
     ],
 )
 def test_how_servers_were_launched_is_what_the_definition_asks(profile: str, launches: str | None, how: str, tmp_path: Path) -> None:
     """A record of shared launches can't pass for one of fresh ones, nor the other way round."""
     definition = copy.deepcopy(DEFINITION) | {"profile": profile}
     definition["workload"] = {"kind": "serve", "model": "m", "requests": 8, "launches": launches}
-    [warning] = told(plain(definition=definition, digest=digest_of(definition), profile=profile, how=f"{how} server"), tmp_path)
-    assert f"how: is '{how} server', its definition sets" in warning
+    [warning] = told(plain(definition=definition, digest=digest_of(definition), profile=profile, how=how), tmp_path)
+    assert f"how: is {how!r}, its definition sets" in warning
 
 
 def test_mixed_seeds_are_refused() -> None:

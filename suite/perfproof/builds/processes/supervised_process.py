@@ -107,9 +107,12 @@ class Finished:
         return tail(self.log, lines)
 
 
+OUT_OF_TIME = "ran out of time"
+
+
 def how_ended(code: int | None, seconds: float) -> str:
     if code is None:
-        return f"ran out of time after {seconds:.0f} s"
+        return f"{OUT_OF_TIME} after {seconds:.0f} s"
     if code < 0:
         return f"was ended by {signal_name(-code)}"
     return f"exited with code {code}"

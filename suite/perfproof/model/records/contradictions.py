@@ -6,6 +6,7 @@ is right: the record is reported and does not count.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from itertools import chain
@@ -28,12 +29,18 @@ def faults(data: Mapping[str, Any]) -> Iterator[str]:
             yield f"{field}: is {data[field][:80]!r}, its definition says {str(defined)[:80]!r}"
     if data["arm"] not in definition["arms"]:
         yield f"arm: {data['arm'][:80]!r} is none of its definition's ({', '.join(definition['arms'])[:200]})"
+    if data["status"] == "ok" and data["reason"]:
+        yield f"reason: is {data['reason'][:80]!r}, which a trial that is ok has not"
     yield from _order(data)
     yield from _of_kind(data)
 
 
 def _order(data: Mapping[str, Any]) -> Iterator[str]:
     order, arm, position = data["order"], data["arm"], data["position"]
+    if twice := [name for name, times in Counter(order).items() if times > 1]:
+        yield f"order: names {twice[0][:80]!r} more than once"
+    elif foreign := [name for name in order if name not in data["definition"]["arms"]]:
+        yield f"order: {foreign[0][:80]!r} is none of its definition's arms"
     if arm not in order:
         yield f"order: does not name the arm {arm[:80]!r}"
     elif not (position < len(order) and order[position] == arm):

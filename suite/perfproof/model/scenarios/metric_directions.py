@@ -188,7 +188,8 @@ def better(label: str) -> Better | None:
         return better(scored["metric"])
     if unit and found and not _fits(found[1], unit) and EVALUATION.match(" ".join(words)):
         return _by_unit(unit)  # the name of a data set
-    if found is None or {"/", "÷"} & set(words) or _opposed(found) & set(words) or (unit and not _fits(found[1], unit)):
+    around = set(words[: len(words) - _length(words)])
+    if found is None or {"/", "÷"} & set(words) or _opposed(found) & around or (unit and not _fits(found[1], unit)):
         return None
     return found[0]
 
@@ -290,7 +291,13 @@ def _read(label: str) -> tuple[list[str], str]:
 
 def _noun(words: list[str]) -> tuple[Better, Kind] | None:
     """The metric that a phrase ends with, by its longest name."""
-    return next((NOUNS[tail] for size in range(LONGEST, 0, -1) if (tail := " ".join(words[-size:])) in NOUNS), None)
+    length = _length(words)
+    return NOUNS[" ".join(words[-length:])] if length else None
+
+
+def _length(words: list[str]) -> int:
+    """The number of words of that name; 0 where the phrase ends with no metric."""
+    return next((size for size in range(min(LONGEST, len(words)), 0, -1) if " ".join(words[-size:]) in NOUNS), 0)
 
 
 def _fits(kind: Kind, unit: str) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Literal
@@ -21,7 +21,7 @@ from perfproof.report.base.page_model import Page, ScenarioView
 from perfproof.report.formats import gate_view
 from perfproof.report.text import behind_counts, sentences, table_headers
 from perfproof.report.text.exact_first import UNTESTED, exact_first
-from perfproof.report.text.shown_rows import Shown, outcome, shown, sides
+from perfproof.report.text.shown_rows import CONTRADICTED, Shown, contradiction, outcome, shown, sides
 
 COLOURS: dict[Outcome | None, str] = {
     Outcome.REGRESSED: "bold red",
@@ -111,6 +111,7 @@ def _scenario(scenario: ScenarioView, width: int) -> Iterable[RenderableType]:
     yield from _bullets(sentences.on_answers(scenario.rows), "answers", "")
     yield from _bullets(behind_counts.counted(scenario.rows), "counted", "")
     yield from _bullets(behind_counts.loaded(scenario), "loaded", "")
+    yield from _bullets(_contradictions(scenario), CONTRADICTED, "yellow")
     yield from _bullets(scenario.provisos, "caveat", "")
     yield from _bullets(scenario.unjudged, "not judged or not counted", "yellow")
     yield from _bullets(scenario.warnings, "warning", "")
@@ -251,6 +252,15 @@ def _verdict(one: Shown, wide: bool) -> Text:
     if wide or not row.suggests:
         return word
     return Text("\n  ".join(word.plain.rsplit(" ", 1)), style=word.style)
+
+
+def _contradictions(scenario: ScenarioView) -> Iterator[str]:
+    """What contradicts a row whose verdict is *contradicted*, with the folder that it lies in; rows that are alike are told once."""
+    told: dict[str, list[str]] = {}
+    for row in scenario.rows:
+        if note := contradiction(scenario, row):
+            told.setdefault(note, []).append(f"{formatting.label(row.metric)} ({shown(scenario, row).row.candidate})")
+    yield from (f"{formatting.listed(rows)}: {note}" for note, rows in told.items())
 
 
 def _bullets(lines: Iterable[str], what: str, style: str) -> Iterable[RenderableType]:

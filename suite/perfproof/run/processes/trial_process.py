@@ -16,6 +16,7 @@ from perfproof.builds.install.ready_build import ReadyBuild
 from perfproof.builds.processes.redact import scrub, scrub_file
 from perfproof.builds.processes.supervised_process import (
     INHERITED,
+    OUT_OF_TIME,
     Channel,
     Running,
     how_ended,
@@ -33,6 +34,7 @@ from perfproof.run.processes.env_vars import of_caches
 
 __all__ = [
     "ATTEST_PLUGIN",
+    "OUT_OF_TIME",
     "TAKEN",
     "Channel",
     "Ended",

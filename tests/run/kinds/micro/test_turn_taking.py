@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -16,7 +17,7 @@ from hypothesis import strategies as st
 
 from perfproof.child.turns import Turns
 from perfproof.model.base.errors import CannotRun
-from perfproof.run.kinds.micro.micro_result import MOST_ROUNDS, Reading
+from perfproof.run.kinds.micro.micro_result import Reading
 from perfproof.run.kinds.micro.turn_taking import TurnTaking, processor_of, side_by_side
 from tests import toy
 from tests.run.conftest import RunToy
@@ -27,7 +28,7 @@ TIMES = st.floats(1e-6, 1.0)
 def reading(*rounds: float, reason: str = "", **others: Sequence[float]) -> Reading:
     raw = {"round_time": rounds, **others} if rounds else {}
     values = {name: median(times) for name, times in raw.items()}
-    return Reading(measurements={**values, "other": 7.0}, raw=raw, witnesses={}, work={}, warnings=(), reason=reason, counts={})
+    return Reading(measurements={**values, "other": 7.0}, raw=raw, rounds=raw, witnesses={}, work={}, warnings=(), reason=reason, counts={})
 
 
 def values(*readings: Reading) -> list[float]:
@@ -67,15 +68,30 @@ def test_what_slows_all_rounds_of_a_turn_is_in_no_ratio(speeds: list[float], cos
 
 
 def test_metrics_that_can_not_be_held_side_by_side_stay_as_they_are() -> None:
-    """Unequally many rounds, one trial alone, a trial that failed, and what is no time of rounds."""
-    assert values(reading(1.0, 5.0, 9.0), reading(1.0, 3.0)) == [5.0, 2.0]
+    """One trial alone, a trial that failed, and what is no time of rounds."""
     assert values(reading(1.0, 5.0, 9.0)) == [5.0]
     whole, failed = side_by_side([reading(1.0, 5.0, 9.0), reading(reason="the swap lost a row")])
     assert (whole.measurements["round_time"], failed.reason) == (5.0, "the swap lost a row")
-    assert values(reading(*[1.0] * MOST_ROUNDS), reading(*[3.0] * MOST_ROUNDS)) == [1.0, 3.0]
-    several = side_by_side([reading(1.0, 4.0, 9.0, feed_time=(1.0,)), reading(2.0, 2.0, 3.0, feed_time=(3.0, 3.0))])
-    assert [one.measurements["feed_time"] for one in several] == [1.0, 3.0]
+    several = side_by_side([reading(1.0, 4.0, 9.0), reading(2.0, 2.0, 3.0)])
     assert [one.measurements["other"] for one in several] == [7.0, 7.0]
+
+
+def test_of_unequally_many_rounds_the_first_are_held_side_by_side_and_it_is_said() -> None:
+    """pytest-benchmark chooses how many where a test leaves it to it; rounds beyond the other trial's have none beside them."""
+    several = side_by_side([reading(1.0, 5.0, 9.0), reading(1.0, 3.0)])
+    assert [one.measurements["round_time"] for one in several] == pytest.approx([5.0**0.5, 3.0**0.5])
+    told = "round_time: the arms timed 3 and 2 rounds; the first 2 of each are held side by side (benchmark.pedantic fixes them)"
+    assert [list(one.warnings) for one in several] == [[told], [told]]
+    assert [list(one.warnings) for one in side_by_side([reading(1.0, 5.0), reading(1.0, 3.0)])] == [[], []]
+
+
+def test_rounds_that_a_record_does_not_keep_count() -> None:
+    """A record keeps some of many rounds; all of them are held side by side."""
+    many = [1.0, 1.0, 2.0] * 700
+    first, second = (dataclasses.replace(reading(*rounds), raw={"round_time": rounds[::3]}) for rounds in (many, [3 * one for one in many]))
+    found = values(first, second)
+    assert found[1] / found[0] == pytest.approx(3.0)
+    assert found[0] == pytest.approx(2**0.5)
 
 
 def turning(turns: TurnTaking, place: int, work: Callable[[Turns], None], test: Sequence[int] = ()) -> threading.Thread:
@@ -252,6 +268,15 @@ def test_arms_that_fail_in_their_turn_say_why_and_hold_nobody_up(run_toy: RunToy
     """A test that skips itself, fails, or ends its process."""
     records = run_toy(toy.arm("plain"), toy.arm("patched", "toy_patch"), alternate_rounds=True, mode=mode)
     assert [one.status for one in records] == ["failed", "failed"]
+
+
+def test_an_arm_that_hangs_in_its_turn_is_not_the_other_arms_fault(run_toy: RunToy, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The time of both runs out: of the one that had the turn, and of the one that waited for it."""
+    monkeypatch.setattr("perfproof.run.kinds.micro.forking_parent.TRIAL_LIMIT", 3.0)
+    hung, waited = run_toy(toy.arm("plain"), toy.arm("patched", "toy_patch"), alternate_rounds=True, mode="hang")
+    assert (hung.status, waited.status) == ("failed", "invalid")
+    assert "ran out of time" in hung.reason
+    assert waited.reason == "it waited for its turn until the time of arm plain, which had it, ran out"
 
 
 def test_an_alternating_arm_whose_plugin_refuses_leaves_the_other_alone(run_toy: RunToy) -> None:

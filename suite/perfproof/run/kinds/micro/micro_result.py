@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -48,6 +48,8 @@ class Reading:
     warnings: Sequence[str]
     reason: str
     counts: Mapping[str, Any]
+    rounds: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    """All rounds of each metric, of which `raw` may hold every second, third and so on."""
     untouched: str = ""
     """Why it measures nothing of vLLM: no test calls a function of vLLM in its round; "" if one does, or nobody looked."""
 
@@ -63,7 +65,7 @@ def read_trial(folder: Path, cases: Mapping[str, Mapping[str, Any]], *, explains
     alone = len(told.get("benchmarks", [])) == 1
     counted = told.get("counted", {})
     names, seen = list(cases), dict[str, int]()
-    raw: dict[str, list[float]] = {}
+    every: dict[str, list[float]] = {}
     medians: dict[str, float] = {}
     other_measurements: dict[str, float] = {}
     witnesses: dict[str, float] = {}
@@ -83,10 +85,10 @@ def read_trial(folder: Path, cases: Mapping[str, Mapping[str, Any]], *, explains
         of_test[own_id] = case or ""
         extra = one["extra_info"] if explains else {}
         metric = _at(extra.get("metric", "round_time"), case)
-        if metric in raw:
+        if metric in every:
             twice.append(f"two tests of the benchmark measure {metric}: one must name another in extra_info['metric']")
         rounds = one["stats"]["data"]
-        raw[metric], medians[metric] = rounds[:: -(-len(rounds) // MOST_ROUNDS)], median(rounds)
+        every[metric], medians[metric] = rounds, median(rounds)
         warnings += round_checks.warnings(metric, rounds, int(one["stats"].get("iterations", 1)))
         other_measurements |= {_at(key, case): float(value) for key, value in extra.get("measurements", {}).items()}
         for kept, name in ((witnesses, "witnesses"), (work, "work")):
@@ -97,11 +99,12 @@ def read_trial(folder: Path, cases: Mapping[str, Mapping[str, Any]], *, explains
                     )
     return Reading(
         measurements=medians | other_measurements,
-        raw=raw,
+        raw={metric: rounds[:: -(-len(rounds) // MOST_ROUNDS)] for metric, rounds in every.items()},
+        rounds=every,
         witnesses=witnesses,
         work=work,
         warnings=warnings,
-        reason=_why_nothing(told, bool(raw)) or "; ".join(twice[:1]),
+        reason=_why_nothing(told, bool(every)) or "; ".join(twice[:1]),
         counts={of_test.get(test, test): table for test, table in counted.get("counts", {}).items()},
         untouched=_untouched(counted),
     )
@@ -179,7 +182,7 @@ def judge(reading: Reading, fault: str, unattested: str, folder: Path, log: Path
     if KILLED in fault or fault == UNWRITTEN:
         return "invalid", f"{INTERRUPTED}: {fault}"
     if fault or reading.reason:
-        cause = reading.reason if (folder / "trial.json").exists() and reading.reason else fault
+        cause = reading.reason if reading.reason and (not fault or (folder / "trial.json").exists()) else fault
         lines = tail(log, 8) if (fault and not cause.startswith((NOT_HERE, "PatchRefused"))) or cause.startswith(NOTHING) else ""
         reason = cause.removeprefix("PatchRefused: ") + (f"\n{lines}" if lines and lines not in cause else "")
         outside = interrupted(reason)

@@ -11,6 +11,7 @@ Arms whose rounds alternate have a parent each: their trials run at the same tim
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import random
 import shutil
@@ -42,6 +43,7 @@ from perfproof.run.kinds.micro.turn_taking import TurnTaking, processor_of, side
 from perfproof.run.processes import attestation as attest
 from perfproof.run.processes.trial_process import (
     ATTEST_PLUGIN,
+    OUT_OF_TIME,
     arm_variables,
     build_environment,
     how_ended,
@@ -97,6 +99,8 @@ class _Ended:
     fault: str
     seconds: float
     telemetry: Mapping[str, float]
+    waited_for: str = ""
+    """The arm that had the turn when the time of this trial, which waited, ran out."""
 
 
 class MicroRunner:
@@ -165,6 +169,7 @@ class MicroRunner:
             except BaseException:
                 self.close()  # ends the trials that the pool waits for
                 raise
+        ended = _blamed(trials, ended, turns.held)
         readings = side_by_side([self._read(block, one) for one in trials])
         for trial, end, reading in zip(trials, ended, readings, strict=True):
             yield self._record(block, trial, end, reading, imports)
@@ -256,6 +261,8 @@ class MicroRunner:
         attestation = attest.read(folder / "attest", build, arm)
         unproven = attest.verify(attestation, arm, build, log.read_text(errors="replace") if log.exists() else "", bench.exercises)
         status, reason = judge(reading, ended.fault, unproven or reading.untouched, folder, log)
+        if ended.waited_for:
+            status, reason = "invalid", f"it waited for its turn until the time of arm {ended.waited_for}, which had it, ran out"
         if status in ("failed", "unattested") and (outside := no_room(folder, reason) or lost(build)):
             status, reason = "invalid", outside
         if status == "ok" and (why := changed(build)):
@@ -311,6 +318,16 @@ class MicroRunner:
             "before": before,
             **environment.of_build(build, everything),
         }
+
+
+def _blamed(trials: Sequence[_Trial], ended: Sequence[_Ended], held: Mapping[int, float]) -> list[_Ended]:
+    """How trials that took turns ended: where time ran out for several, it is the fault of the one that had the turn for longest."""
+    late = [place for place, one in enumerate(ended) if OUT_OF_TIME in one.fault]
+    guilty = max(late, key=lambda place: held.get(place, 0.0), default=None)
+    if guilty is None or not held.get(guilty):
+        return list(ended)
+    name = trials[guilty].arm.name
+    return [dataclasses.replace(one, waited_for=name) if place in late and place != guilty else one for place, one in enumerate(ended)]
 
 
 def _hash_seed(seed: int, number: int) -> int:

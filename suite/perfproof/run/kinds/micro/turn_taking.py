@@ -12,6 +12,7 @@ import dataclasses
 import os
 import socket
 import threading
+import time
 from collections.abc import Mapping, Sequence
 from statistics import geometric_mean, median
 from types import TracebackType
@@ -20,7 +21,7 @@ from typing import Any
 from perfproof.builds.processes import temp_files
 from perfproof.child.turns import BEGIN, TEST_NUMBER, TURN
 from perfproof.model.base.errors import CannotRun
-from perfproof.run.kinds.micro.micro_result import MOST_ROUNDS, Reading
+from perfproof.run.kinds.micro.micro_result import Reading
 
 
 class TurnTaking:
@@ -42,6 +43,7 @@ class TurnTaking:
             raise CannotRun(f"{self._address}: no socket can be made there: {error}; set TMPDIR to a short path, such as /tmp") from error
         self._listener.listen(2 * trials)
         self._joined: dict[int, socket.socket] = {}
+        self._held: dict[socket.socket, float] = {}
         self._thread = threading.Thread(target=self._give, daemon=True)
 
     def __enter__(self) -> TurnTaking:
@@ -70,6 +72,11 @@ class TurnTaking:
             instead.connect(self._address)
             instead.sendall(bytes([place]))
 
+    @property
+    def held(self) -> Mapping[int, float]:
+        """The seconds for which each trial had the turn, by its place."""
+        return {place: self._held.get(one, 0.0) for place, one in self._joined.items()}
+
     def _give(self) -> None:
         with contextlib.suppress(OSError):  # it was ended meanwhile
             while len(self._joined) < self._trials:
@@ -86,7 +93,9 @@ class TurnTaking:
                     first = min(waiting_at.values())
                     waiting_at = {one: test for one, test in waiting_at.items() if test != first}
                 for one in [one for one in there if one not in waiting_at]:
+                    began = time.monotonic()
                     left, test = _give_turn(one)
+                    self._held[one] = self._held.get(one, 0.0) + time.monotonic() - began
                     if left:
                         there.remove(one)
                     elif test is not None:
@@ -117,21 +126,23 @@ def side_by_side(readings: Sequence[Reading]) -> list[Reading]:
     """The readings of a block's trials whose rounds took turns.
 
     A window is as many consecutive turns as there are trials, so each trial has every place in it once. A metric is the median, over all
-    windows, of the geometric mean of the trial's rounds over that of all trials' rounds, times the median of the latter (seconds). A
-    metric of which the trials timed unequally many rounds, or so many that not all are kept, stays as it is.
+    windows, of the geometric mean of the trial's rounds over that of all trials' rounds, times the median of the latter (seconds). Where a
+    trial timed more rounds than another, those beyond the other's are left out, and a warning says so.
 
     Source: none; of two trials the ratio of the values is the median ratio of their rounds, two turns at a time.
     """
     found = [one for one in readings if not one.reason]
-    shared = [name for name in (found[0].raw if len(found) > 1 else ()) if _comparable([one.raw.get(name, ()) for one in found])]
-    windows = [{name: _moving_geometric_means(one.raw[name], len(found)) for name in shared} for one in found]
+    shared = [name for name in (found[0].rounds if len(found) > 1 else ()) if all(one.rounds.get(name) for one in found)]
+    counts = {name: [len(one.rounds[name]) for one in found] for name in shared}
+    windows = [{name: _moving_geometric_means(one.rounds[name][: min(counts[name])], len(found)) for name in shared} for one in found]
+    warnings = [_uneven(name, counts[name]) for name in shared if len(set(counts[name])) > 1]
     of_all = {name: [geometric_mean(window) for window in zip(*(own[name] for own in windows), strict=True)] for name in shared}
 
     def steadied(one: Reading, own: Mapping[str, Sequence[float]]) -> Reading:
         values = {
             name: median(took / mean for took, mean in zip(own[name], means, strict=True)) * median(means) for name, means in of_all.items()
         }
-        return dataclasses.replace(one, measurements={**one.measurements, **values})
+        return dataclasses.replace(one, measurements={**one.measurements, **values}, warnings=[*one.warnings, *warnings])
 
     steady = map(steadied, found, windows)
     return [one if one.reason else next(steady) for one in readings]
@@ -143,6 +154,6 @@ def _moving_geometric_means(rounds: Sequence[float], length: int) -> list[float]
     return [geometric_mean(rounds[start : start + length]) for start in range(len(rounds) - length + 1)]
 
 
-def _comparable(rounds: Sequence[Sequence[float]]) -> bool:
-    """Whether the trials timed equally many rounds; not known where only some of them are kept."""
-    return len({len(one) for one in rounds}) == 1 and len(rounds[0]) < MOST_ROUNDS
+def _uneven(name: str, counts: Sequence[int]) -> str:
+    told = " and ".join(f"{count:,}" for count in counts)
+    return f"{name}: the arms timed {told} rounds; the first {min(counts):,} of each are held side by side (benchmark.pedantic fixes them)"
