@@ -23,6 +23,7 @@ from rich.console import Console
 
 from perfproof import store
 from perfproof.analysis.judging.judge import judge_records
+from perfproof.analysis.trials.invalidation import ONLY_COUNTED
 from perfproof.analysis.trials.paired_trials import latest
 from perfproof.builds.install import integrity
 from perfproof.builds.install.ready_build import Fingerprint, ReadyBuild
@@ -414,6 +415,59 @@ def test_a_machine_too_busy_for_times_counts_if_asked(tmp_path: Path) -> None:
     assert (done.ran, sorted({block for _, block, _ in runner.ran})) == (4, [1, 2])
     assert done.warnings == ("the machine is busy",)
     assert carry_out(plan, tmp_path / "asked", FakeRunner()).ran == 12
+
+
+class CountingRunner(FakeRunner):
+    """Counts apart from timed trials, up to the arm `last`; `counted` has the arms in order."""
+
+    def __init__(self, last: str = "after") -> None:
+        super().__init__()
+        self.counted: list[str] = []
+        self.last = last
+
+    def count_first(self, block: Block, arms: Sequence[str], before: Sequence[Record]) -> Iterator[Record]:
+        for arm in sorted({*arms} - {one.arm for one in before}, reverse=True):
+            self.counted.append(arm)
+            definition = {"definition": block.scenario.definition, "digest": block.scenario.digest, "seed": 0}
+            yield record(arm=arm, order=list(block.order), status="invalid", reason=ONLY_COUNTED, measurements={}, **definition)
+            if arm == self.last:
+                return
+
+
+COUNTED = {"metrics": {"wall_time": {"primary": True}}, "workload": {"kind": "command", "run": ["{python}", "x.py"], "count_python": True}}
+
+
+def test_what_can_be_counted_apart_is_counted_before_a_quiet_machine_is_waited_for(tmp_path: Path) -> None:
+    """Both arms are counted and kept though the budget ends in the wait; the same command does not count them again, and times them."""
+    runner = CountingRunner()
+
+    def forever(say: Callable[[str], None]) -> None:
+        assert runner.counted == ["before", "after"]
+        signal.raise_signal(signal.SIGALRM)
+
+    plan = make_plan([scenario(**COUNTED)], seed=0)
+    done = carry_out(plan, tmp_path, runner, settle=forever, budget=600, count_anyhow=True)
+    assert (done.ran, done.existing, runner.ran) == (0, 0, [])
+    assert "6 of 6 blocks were not measured" in done.warnings[0]
+    assert [one.reason for one in store.read(tmp_path).records] == [ONLY_COUNTED] * 2
+    again = CountingRunner()
+    carry_out(plan, tmp_path, again, count_anyhow=True)
+    assert again.counted == []
+    assert {arm for _, block, arm in again.ran if block == 1} == {"before", "after"}
+
+
+def test_one_side_that_was_counted_is_no_answer(tmp_path: Path) -> None:
+    """A budget that ends before the other side was counted has measured nothing, and says what would help. Unasked, nothing is counted."""
+
+    def forever(say: Callable[[str], None]) -> None:
+        signal.raise_signal(signal.SIGALRM)
+
+    plan = make_plan([scenario(**COUNTED)], seed=0)
+    with pytest.raises(CannotRun, match="do not wait with --wait 0"):
+        carry_out(plan, tmp_path, CountingRunner(last="before"), settle=forever, budget=600, count_anyhow=True)
+    unasked = CountingRunner()
+    carry_out(plan, tmp_path / "unasked", unasked)
+    assert unasked.counted == []
 
 
 @pytest.mark.parametrize("where", ["alone", "settle"])

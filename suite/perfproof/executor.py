@@ -21,7 +21,7 @@ from perfproof import store
 from perfproof.analysis.judging.judge import judge_scenario
 from perfproof.analysis.trials.invalidation import NOISE_ALLOWED, STANDARD, Rules, invalid
 from perfproof.analysis.trials.model_runners import seen
-from perfproof.analysis.trials.paired_trials import latest
+from perfproof.analysis.trials.paired_trials import latest, only_counted
 from perfproof.builds.install.integrity import CHANGED
 from perfproof.builds.processes import temp_files
 from perfproof.model.base.errors import BadInput, CannotRun
@@ -38,7 +38,7 @@ from perfproof.run.host.preflight import MachineBusy
 from perfproof.run.host.time_budget import NothingMeasured, Spent, ends_after, nothing_measured
 from perfproof.run.processes.env_vars import unasked
 from perfproof.run.processes.scratch_folders import RUNNING, sweep
-from perfproof.run.trials.runner import Runner
+from perfproof.run.trials.runner import CountsFirst, Runner
 
 Say = Callable[[str], None]
 
@@ -68,10 +68,11 @@ class Conducted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Stand:
-    """The progress of the plan in the results folder: the records of each scenario, including those of this run, the noise floors, and
-    warnings. `stamp` identifies the state of the folder when it was read."""
+    """The progress of the plan in the results folder: the records of each scenario, including those of this run, trials that were only
+    counted, the noise floors, and warnings. `stamp` identifies the state of the folder when it was read."""
 
     kept: Mapping[str, list[Record]]
+    counted: list[Record]
     floors: Sequence[Floor]
     warnings: tuple[str, ...]
     stamp: object
@@ -81,7 +82,8 @@ class _Stand:
         stamp = store.stamp(results)
         found, warnings = already(plan, results)
         kept = {s.name: standing([record for record in found if record.scenario == s.name]) for s in plan.scenarios}
-        return cls(kept=kept, floors=store.read_floors(results), warnings=tuple(warnings), stamp=stamp)
+        counted = [record for record in found if only_counted(record)]
+        return cls(kept=kept, counted=counted, floors=store.read_floors(results), warnings=tuple(warnings), stamp=stamp)
 
     def by_now(self, plan: Plan, results: Path) -> _Stand:
         """The progress now: read again only if another run has written into the folder meanwhile."""
@@ -120,9 +122,10 @@ def conduct(
     everything, including waiting and builds: no block starts that would not end within it, and a trial that still runs then is ended.
     `clock` gives seconds; `enough` says when a scenario is done, by default by its looks; `seconds` are those that a block of a scenario is
     expected to take, until one was measured; `spread` says in each record that the plan's other blocks may run on other hosts. With
-    `count_anyhow` a machine that is too busy for times runs the first blocks of the scenarios that count work, for their counts. Trials
-    that another run has made during the wait are not measured again. Raises `BadInput` for records of another plan, `CannotRun` where
-    another run holds the folder or the machine, and where the budget was spent with nothing measured.
+    `count_anyhow` work that can be counted apart from timed trials is counted before the wait for a quiet machine, and a machine that is
+    too busy for times runs the first blocks of the scenarios that count work, for their counts. Trials that another run has made during
+    the wait are not measured again. Raises `BadInput` for records of another plan, `CannotRun` where another run holds the folder or the
+    machine, and where the budget was spent with nothing measured.
     """
     began, tell = clock(), progress.tell
     choose_gpus(plan.scenarios, tell)
@@ -140,6 +143,9 @@ def conduct(
                     stand, held_since = stand.by_now(plan, results), clock()
                     if stand.open(plan, enough):
                         runner_for, prepared = stack.enter_context(open_runners()), clock()
+                        if count_anyhow:
+                            _count_first(plan, stand, runner_for, results, folder, tell)
+                        counted = clock()
                         measured, again, refused = plan, AGAIN, list[str]()
                         try:
                             if not all(kind_of(one.workload).exact for one in plan.scenarios):
@@ -147,8 +153,12 @@ def conduct(
                         except MachineBusy as busy:
                             measured, again, refused = _for_counts(plan, busy, asked=count_anyhow), 0, [str(busy)]
                             tell(f"{busy}. Counts hold on a busy machine: {COUNTED_BLOCKS} blocks are run for them")
-                        waited = held_since - began + clock() - prepared
-                        took = {"preparing builds": prepared - held_since, "waiting for a quiet machine": waited}
+                        waited = held_since - began + clock() - counted
+                        took = {
+                            "preparing builds": prepared - held_since,
+                            "counting first": counted - prepared,
+                            "waiting for a quiet machine": waited,
+                        }
                         _expect(plan, stand.kept, progress)
                         spent = _spent(budget, began, clock)
                         trials = _Trials(
@@ -165,12 +175,37 @@ def conduct(
                         _measure(trials, results, folder, rules, ran, spread)
                         skipped = [*refused, *trials.skipped()]
             except Spent as over:
-                if not any(stand.kept.values()):
+                if not any(stand.kept.values()) and not _counted_whole(plan, stand):
                     raise NothingMeasured(nothing_measured(budget or 0.0)) from over
                 skipped = _undone(plan, list(open_blocks(plan, stand.kept, stand.floors, enough)), stand.kept)
     there = sum(len(latest(records)) for records in stand.kept.values()) - len({record.trial for record in ran})
     phases = {**took, **_phases(ran), "total": clock() - began}
     return Conducted(ran=len(ran), existing=there, seconds=phases, warnings=(*stand.warnings, *skipped))
+
+
+def _count_first(
+    plan: Plan, stand: _Stand, runner_for: Callable[[Scenario], Runner], results: Path, folder: Held, tell: Callable[[str], object]
+) -> None:
+    """Counts the work of the first blocks that are missing, where that can be done apart from timed trials; each record is on disk before
+    the next run starts."""
+    for block in plan.blocks:
+        kept = stand.kept[block.scenario.name]
+        arms = missing(block, kept) if block.number == 1 and block.scenario.workload.counted else ()
+        runner = runner_for(block.scenario) if arms else None
+        if isinstance(runner, CountsFirst):
+            tell(f"{block.scenario.name}: counting first, for counts need no quiet machine")
+            before = [record for record in stand.counted if record.scenario == block.scenario.name]
+            for record in runner.count_first(block, arms, before):
+                folder.check()
+                store.append(results, record, after=bool(kept or before))
+                before.append(record)
+                stand.counted.append(record)
+
+
+def _counted_whole(plan: Plan, stand: _Stand) -> bool:
+    """Whether all arms of a scenario were counted, which is an answer without any time."""
+    there = {(record.scenario, record.arm) for record in stand.counted}
+    return any(all((one.name, arm.name) in there for arm in one.arms) for one in plan.scenarios)
 
 
 def _for_counts(plan: Plan, busy: MachineBusy, *, asked: bool) -> Plan:

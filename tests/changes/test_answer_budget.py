@@ -72,6 +72,9 @@ def test_what_can_not_end_in_time_is_not_begun_and_named() -> None:
     assert [one.name for one in kept] == ["a", "c"]
     assert said == (f"not timed, for the budget: b: it takes about {10 * trials // 60:.0f} min, and {2.5 * trials:.0f} s were left",)
     assert [one.name for one in fitting(several[1:], times, 25.0)[0]] == ["b"], "a block of the first fits"
+    kept, said = fitting(several[1:], times, 25.0, beside=True)
+    assert [one.name for one in kept] == ["c"], "beside one that was measured, all of it must fit"
+    assert said == (f"not timed, for the budget: b: it takes about {10 * trials // 60:.0f} min, and 25 s were left",)
     kept, said = fitting(several[1:2], times, 15.0)
     assert kept == ()
     assert "a block takes about 20 s here (measured), and 15 s were left" in said[0]

@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Sequence
+
 import pytest
 
+from perfproof.analysis.judging.apply_policy import decide
+from perfproof.changes import measure_change
+from perfproof.changes.change_notes import conclusion
 from perfproof.changes.counting.host_count import HostCount
+from perfproof.changes.time_estimates import TrialTime
 from perfproof.cli import main
 from perfproof.model.base.errors import EXIT_INCONCLUSIVE, EXIT_PASS, EXIT_REGRESSED, EXIT_UNTESTABLE, EXIT_USAGE
-from tests.changes.counting.test_count_command import FUNCTION, compared
+from perfproof.model.records.record import Record
+from perfproof.model.verdicts.judged import Judged
+from perfproof.model.verdicts.policy import DEFAULT_POLICY
+from tests.changes.counting.test_count_command import FUNCTION, came, compared
 from tests.changes.counting.test_host_count import host
 from tests.changes.test_measure_change import ANSWERS, ELSEWHERE, Place
 from tests.changes.test_measure_change import bare as bare
 from tests.changes.test_measure_change import place as place
 from tests.changes.test_measure_change import shared as shared
+from tests.report.factory import row
 
 IDENTICAL = compared("identical", changed=(), change=0.0)
 OTHER = compared("untestable", reason="other work: request 0: token 2 was 5 and is 9")
@@ -98,12 +109,106 @@ def test_a_count_that_failed_changes_nothing_else(place: Place) -> None:
 
 
 def test_scenarios_that_never_ran_the_change_leave_the_answer_to_the_count(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
-    """One feature ran it, and they did not."""
+    """One feature ran it, and they did not: the text begins with the count, and neither times nor answers were tested, which is no pass."""
     (place.folder / "my.diff").write_text(ELSEWHERE)
     place.scenario("answers", **ANSWERS)
-    place.runner.calls["answers"], place.host = 0, host(IDENTICAL)
-    assert place.pr() == EXIT_PASS
-    assert "no scenario ran the change, so its count is the answer: counted, identical: plain (exit code 0)" in capsys.readouterr().out
+    place.runner.calls["answers"], place.host = 0, host(compared())
+    assert place.pr() == EXIT_INCONCLUSIVE
+    said = capsys.readouterr().out
+    assert "no times: no scenario ran the change: answers never called it" in said
+    last = next(line for line in said.splitlines() if "exit code" in line)
+    assert last.startswith("counted, more Python work: decode, plain, 32 requests: ")
+    assert last.endswith("times were NOT tested (exit code 4)")
+    text = (place.folder / "reports" / "pr.md").read_text()
+    assert text.startswith("### Counted, more Python work: decode, plain, 32 requests: ")
+    assert "nswers were NOT tested for GPUModelRunner.execute_model: no scenario at all called it" in text.replace("\\", "")
+    assert "could not be tested" not in text
+    assert "fix the cause" not in text
+
+
+def test_a_scenario_that_was_not_begun_does_not_hide_that_the_other_never_ran_the_change(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of two, one called nothing and the budget let the other not begin: the count is the answer as well."""
+    place.scenario("further", {"swaps": 9}, exercises=["vllm.v1.worker.batch:Batch.swap"])
+    place.runner.calls["again"], place.host = 0, host(compared())
+    monkeypatch.setattr(TrialTime, "block", lambda time, scenario: 1e9 if scenario.name == "further" else 1.0)
+    monkeypatch.setattr(measure_change, "fitting", lambda scenarios, times, seconds, *, beside: (tuple(scenarios), ()))
+    assert place.pr("--budget", "60") == EXIT_INCONCLUSIVE
+    assert (place.folder / "reports" / "pr.md").read_text().startswith("### Counted, more Python work: ")
+
+
+@pytest.mark.parametrize("verdict", ["inconclusive", "untestable"])
+def test_the_heading_begins_with_the_count_where_no_time_is_settled(place: Place, verdict: str) -> None:
+    """Noise that hides a time hides no count."""
+    place.host = host(compared())
+
+    def noisy(one: Record, tries: int) -> Record:
+        if verdict == "untestable":
+            return dataclasses.replace(one, environment={**one.environment, "telemetry": {"foreign": 0.9}})
+        factor = (0.5, 1.0, 2.0)[one.block % 3] if one.arm == "diff" else 1.0
+        return dataclasses.replace(one, measurements={name: value * factor for name, value in one.measurements.items()})
+
+    place.runner.ratio, place.runner.fate = 1.0, noisy
+    place.pr()
+    head = (place.folder / "reports" / "pr.md").read_text().splitlines()[0]
+    assert head.startswith("### Counted, more Python work: decode, plain, 32 requests: ")
+    assert "ound time" in head or "times untestable" in head
+
+
+def test_times_that_are_settled_stay_before_the_count(place: Place) -> None:
+    """A time that got worse is the greater news."""
+    place.host = host(compared())
+    place.pr()
+    assert "Counted" not in (place.folder / "reports" / "pr.md").read_text().splitlines()[0]
+
+
+def test_a_change_whose_new_lines_never_ran_proves_nothing(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
+    """The changed function was called, and its new lines were not reached: heading, notes and last line say so, and it is no pass."""
+    place.host = host(IDENTICAL, reach=came(lines=False, idle={"vllm/v1/worker/batch.py": [3]}))
+    place.runner.ratio = 1.0
+    place.runner.fate = lambda one, tries: dataclasses.replace(one, witnesses={"bytes_per_swap": 1024})
+    assert place.pr("--scenarios", "scenarios/again.yaml") == EXIT_INCONCLUSIVE
+    said = capsys.readouterr().out
+    last = [line for line in said.splitlines() if "exit code" in line][-1]
+    assert last.startswith("no new line of the change is known to have run, so that this proves nothing about them: ")
+    assert last.endswith("(exit code 4)")
+    assert "vllm/v1/worker/batch.py: 3" in last
+    assert "called what the change touches: again (called Batch.swap)" in said
+    assert "ran the change: " not in said
+    text = (place.folder / "reports" / "pr.md").read_text()
+    assert text.startswith("### No new line of the change is known to have run; ")
+    assert "an the change: " not in text
+    assert text.count("runs a line of the change (vllm/v1/worker/batch.py: 3)") == 1
+
+
+def test_a_count_that_moved_shows_that_the_change_ran(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
+    """A scenario may reach new lines that no feature does."""
+    place.host = host(IDENTICAL, reach=came(lines=False, idle={"vllm/v1/worker/batch.py": [3]}))
+    place.runner.ratio = 1.0
+    place.runner.fate = lambda one, tries: dataclasses.replace(one, witnesses={"bytes_per_swap": 512 if one.arm == "diff" else 1024})
+    assert place.pr("--scenarios", "scenarios/again.yaml") == EXIT_PASS
+    assert "no new line of the change" not in capsys.readouterr().out
+
+
+def said_of(rows: Sequence[Judged], counted: HostCount, *, untested: bool) -> tuple[int, list[str]]:
+    return conclusion(decide(rows, DEFAULT_POLICY), rows, [], counted, untested=untested)
+
+
+def test_the_last_line_names_what_grew() -> None:
+    """More Python work is worse, though no time was settled: with the span of the scenarios' counts and the engine's own."""
+    grown = [row("a", f"python_instructions@requests={n}", "regressed", primary=False, effect=n / 1000) for n in (49, 143, 60)]
+    rows = [row("a", "round_time", "equivalent"), *grown]
+    code, lines = said_of(rows, host(compared()), untested=True)
+    assert code == EXIT_INCONCLUSIVE
+    assert lines[-1].startswith("3 counts show more Python work, exactly (+4.90 % to +14.3 %); counted, more Python work: decode, plain, ")
+    assert lines[-1].endswith("Nothing else got worse, but that is not a pass while these answers are untested (exit code 4)")
+    code, (line,) = said_of(rows, HostCount(), untested=False)
+    words = "3 counts show more Python work, exactly (+4.90 % to +14.3 %), which warns; nothing that decides got worse (exit code 0)"
+    assert (code, line) == (EXIT_PASS, words)
+    code, (line,) = said_of(rows[:1], HostCount(), untested=True)
+    assert line == "nothing got worse, but that is not a pass while these answers are untested (exit code 4)"
+    assert said_of(rows[:1], HostCount(), untested=False) == (EXIT_PASS, [])
 
 
 def test_other_tokens_are_no_pass_beside_scenarios_that_found_nothing(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
@@ -115,7 +220,6 @@ def test_other_tokens_are_no_pass_beside_scenarios_that_found_nothing(place: Pla
 
 def test_a_budget_that_leaves_no_time_keeps_the_count(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     """The count is told and written; times were not tested, which is no pass."""
-    from perfproof.changes import measure_change
     from perfproof.model.base.errors import CannotRun
 
     def spent(*asked: object) -> None:

@@ -480,10 +480,54 @@ def test_a_budget_in_which_nothing_can_be_timed_ends_with_a_text(place: Place, b
 
 def test_what_is_not_begun_for_the_budget_is_no_empty_answer(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where waiting took what a block needed, nothing was measured: that is the answer, and not a fault of the records."""
-    monkeypatch.setattr(measure_change, "fitting", lambda scenarios, times, seconds: (tuple(scenarios), ()))
+    monkeypatch.setattr(measure_change, "fitting", lambda scenarios, times, seconds, *, beside: (tuple(scenarios), ()))
     monkeypatch.setattr(TrialTime, "block", lambda time, scenario: 1e9)
     assert place.pr("--budget", "60") == EXIT_UNTESTABLE
     assert "the time budget is spent: 6 of 6 blocks were not measured" in (place.folder / "reports" / "pr.md").read_text()
+
+
+def test_the_time_of_a_scenario_that_never_ran_the_change_goes_to_the_next(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
+    """In a budget for one scenario, where the first calls nothing: the next that fits decides, and is not told to be left out."""
+    for name, swaps in (("further", 9), ("last", 11)):
+        place.scenario(name, {"swaps": swaps}, exercises=[f"{BATCH}.swap"])
+    place.runner.calls["again"], place.runner.ratio = 0, 0.5
+    assert place.pr("--budget", "2.5") == EXIT_INCONCLUSIVE
+    said = capsys.readouterr().out
+    assert [[one.name for one in plan.scenarios] for plan in place.plans] == [["again"], ["further"]]
+    assert "never ran the change, so that the time left belongs to the next: again" in said
+    text = (place.folder / "reports" / "pr.md").read_text()
+    assert "an the change: further (called Batch.swap)" in text
+    assert "id not run the change, and so do not decide: again (never called Batch.swap)" in text
+    assert "ot timed, for the budget: last: it takes about" in text
+    assert "further: it takes" not in text
+
+
+def test_what_ran_the_change_keeps_its_answer_where_the_next_can_not_be_measured(
+    place: Place, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A machine that gets busy, or time that runs out, in a later turn costs only that turn."""
+    from perfproof.model.base.errors import CannotRun
+
+    place.scenario("further", {"swaps": 9}, exercises=[f"{BATCH}.swap"])
+    place.scenario("last", {"swaps": 11}, exercises=[f"{BATCH}.swap"])
+    place.runner.calls["again"], place.runner.ratio = 0, 0.5
+    kept = iter([["again", "further"], ["last"]])
+
+    def fitting(scenarios: Sequence[Scenario], *asked: object, beside: bool) -> tuple[tuple[Scenario, ...], tuple[str, ...]]:
+        names = next(kept)
+        return tuple(one for one in scenarios if one.name in names), ()
+
+    def busy(self: object, plan: Plan, *asked: object, real: Callable[..., None] = measure_change._Run._measure) -> None:
+        if plan.scenarios[0].name == "last":
+            raise CannotRun("this machine is busy")
+        real(self, plan, *asked)
+
+    monkeypatch.setattr(measure_change, "fitting", fitting)
+    monkeypatch.setattr(measure_change._Run, "_measure", busy)
+    assert place.pr() == EXIT_INCONCLUSIVE
+    text = (place.folder / "reports" / "pr.md").read_text()
+    assert "an the change: further (called Batch.swap)" in text
+    assert "ot timed: last: this machine is busy" in text
 
 
 def test_what_trials_were_seen_to_call_outweighs_what_scenarios_declare(place: Place, capsys: pytest.CaptureFixture[str]) -> None:

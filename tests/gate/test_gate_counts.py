@@ -56,6 +56,8 @@ def test_the_headline_names_the_feature_that_fails(place: Place) -> None:
     place.host = host(compared())
     place.diff()
     assert "perfproof blame engine_host_cost --good" in place.notes
+    comment = (place.folder / "comment.md").read_text()
+    assert "--metric 'python_instructions@decode, plain, 32 requests'`" in comment
     assert place.told["headline"] == "The gate fails (noisy-ci): python instructions, plain of host_work: more Python work"
     assert "add a waiver" in place.told["todo"][0]
 

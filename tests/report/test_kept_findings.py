@@ -29,7 +29,7 @@ def test_what_host_time_is_worth_has_a_panel() -> None:
 
 
 def test_a_kept_blame_is_on_the_page_of_its_scenario(tmp_path: Path) -> None:
-    """A blame of a scenario in the folder names the function with its share, on page and comment; that of another is left out."""
+    """A blame of a scenario in the folder names the function, its share and its guilty lines, on page and comment; another's is not."""
     shutil.copy(RESULTS / "reference" / "swap_states.jsonl", tmp_path)
     shutil.copytree(RESULTS / "blame" / BLAME, tmp_path / "blame" / BLAME)
     page = page_of(tmp_path, None)[0]
@@ -38,7 +38,7 @@ def test_a_kept_blame_is_on_the_page_of_its_scenario(tmp_path: Path) -> None:
     assert '<h2 id="blame-title">What brings the change</h2>' in text
     comment = pr_comment.render(page)
     assert "<summary>What brings the change of swap_states</summary>" in comment
-    assert "**100 %** InputBatch.swap_states (vllm/v1/worker/gpu_input_batch.py, lines 536 to 646)" in comment
+    assert "**100 %** InputBatch.swap_states (vllm/v1/worker/gpu_input_batch.py, lines 576 to 580, 582 to 584)" in comment
     assert list(blames(tmp_path, {"penalties"})) == []
 
 

@@ -26,6 +26,8 @@ from perfproof.model.records.record import Record
 from perfproof.model.scenarios.scenario import Scenario
 from perfproof.run.processes.attestation import NEVER_RAN
 
+CALLED = "called what the change touches: "
+"""How that sentence begins instead where no new line is known to have run."""
 NOT_TESTED = "answers were NOT tested"
 """The start of the sentence on functions that no scenario about answers called."""
 MOST_TOLD = 6

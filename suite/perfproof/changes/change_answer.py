@@ -11,18 +11,21 @@ from rich.console import Console
 from perfproof import store
 from perfproof.builds.install.ready_build import ReadyBuild
 from perfproof.changes.answer_budget import Began
-from perfproof.changes.call_coverage import NOT_TESTED, about_answers, borne_out, called, sentences
-from perfproof.changes.change_notes import TIMES_NOT_TESTED, conclusion, measurable, uncounted
+from perfproof.changes.call_coverage import CALLED, MOST_TOLD, NOT_TESTED, about_answers, borne_out, called, sentences
+from perfproof.changes.change_notes import TIMES_NOT_TESTED, UNPROVED, conclusion, exactly_first, measurable, uncounted, unproved
 from perfproof.changes.countable_functions import Watching
-from perfproof.changes.counting.host_count import HostCount
+from perfproof.changes.counting.host_count import RAN, HostCount
 from perfproof.changes.observed.observed_calls import keep_records
 from perfproof.changes.scenario_selection import NEIGHBOURS, Chosen, reason_lines
 from perfproof.commands import record_verdicts
+from perfproof.model.base.errors import EXIT_INCONCLUSIVE
+from perfproof.model.base.name_lists import few
 from perfproof.model.installed import extras
 from perfproof.model.scenarios.plan import Plan
 from perfproof.model.scenarios.scenario import Profile
 from perfproof.model.verdicts.gate_decision import Ruling
 from perfproof.model.verdicts.judged import Judged
+from perfproof.model.verdicts.policy import DEFAULT_POLICY
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,55 +90,75 @@ class Answer:
         first, *rest = str(why).splitlines()
         for line in rest:
             self.say(line)
-        return self._without(f"no times: {first}", self.host.headline, code)
+        return self._without(f"no times: {first}", self.host.headline, self.host.calls, code)
 
     def stopped(self, code: int) -> int:
         """Writes text and report of a change that breaks vLLM's own tests. Returns the exit code."""
-        return self._without("no times: nothing is measured of a change that breaks tests", "the change breaks vLLM's own tests", code)
+        why = "no times: nothing is measured of a change that breaks tests"
+        return self._without(why, "the change breaks vLLM's own tests", self.host.calls, code)
 
-    def _without(self, why: str, headline: str, code: int) -> int:
-        ran = self.host.calls
+    def _never_run(self, ran: Sequence[str], idle: Sequence[str]) -> int:
+        """Writes text and report of a change that no measured scenario ran, while a counted feature did: its count is the answer, and no
+        pass, since neither times nor answers were tested. Returns the exit code."""
+        code = self.host.code(DEFAULT_POLICY) or EXIT_INCONCLUSIVE
+        what = "the same command without a budget measures others" if self.missing else "name or write one that does (--scenarios)"
+        why = f"no times: no scenario ran the change: {few(idle, MOST_TOLD)} never called it; {what}"
+        return self._without(why, self.host.headline, ran, code)
+
+    def _without(self, why: str, headline: str, ran: Sequence[str], code: int) -> int:
+        again = "the same command" if self.wanted.budget is None else "the same command without a budget goes on from here"
         notes = [
             self.first,
             *self.host.sentences(),
             *ran,
             *self.notes[1:],
             why,
-            f"the same command without a budget goes on from here: {self.goes_on}",
+            *self.missing,
+            f"{again}: {self.goes_on}",
         ]
         block = record_verdicts.show_counted(headline, notes, counts=self.host.document(), report=self.wanted.page, text=self.wanted.text)
         if self.wanted.print_text:
             self.say(block)
         for line in ran:
-            self.say(line)
+            self.say(line, style="bold yellow" if NOT_TESTED in line else "")
         self.say(why, style="bold yellow")
-        self.say(f"{headline} (exit code {code})", style="bold")
+        untimed = f"; {TIMES_NOT_TESTED}" if code == EXIT_INCONCLUSIVE else ""
+        self.say(f"{headline}{untimed} (exit code {code})", style="bold")
         self.say(self.wanted.written)
         return code
 
     def by_scenarios(self, plan: Plan, results: Path, functions: Watching, chosen: Chosen, base: ReadyBuild) -> int:
         """Judges the scenarios that ran the change, writes text and report, and says what decided. Returns the exit code.
 
-        A scenario that never ran the change does not decide if another one did. Where answers should be tested and were not, "nothing got
-        worse" is not a pass.
+        A scenario that never ran the change does not decide if another one did. Where none did and a counted feature did, the count is the
+        answer. Where answers should be tested and were not, "nothing got worse" is not a pass.
         """
         read = store.read(results)
         keep_records(base, plan.scenarios, read.records, self.wanted.builds)
         only, absent = measurable(plan, read.records)
         about = about_answers(plan.scenarios) & only
         calls = called(functions, [one.name for one in plan.scenarios if one.name in only], read.records)
+        ran = [*sentences(calls, about), *([] if calls.ran else self.host.calls)]
+        tried = {record.scenario for record in read.records} & only
+        if self.host.ran and calls.idle and not calls.ran and tried <= set(calls.idle):
+            return self._never_run(ran, calls.idle)
         deciding = only - set(calls.aside)
-        ran, why = (
-            [*sentences(calls, about), *([] if calls.ran else self.host.calls)],
-            reason_lines(borne_out(chosen.reasons, calls, functions)),
-        )
+        why = reason_lines(borne_out(chosen.reasons, calls, functions))
         kept = [note for note in chosen.left if not note.startswith(NEIGHBOURS)]
         unsure = uncounted(functions, deciding, read.records) if functions.unknown else []
-        notes = [self.first, *self.host.sentences(), *ran, *self.notes[1:], *why, *kept, *self.missing, *unsure, *absent]
+        rest = [*self.notes[1:], *why, *kept, *self.missing, *unsure, *absent]
+        judged: list[Judged] = []
 
-        def against(rows: Sequence[Judged]) -> Sequence[str]:
-            ran.extend(lines := self.host.contradictions([(row.scenario, row.metric, row.verdict) for row in rows]))
-            return lines
+        def about_change(rows: Sequence[Judged]) -> tuple[str, Sequence[str]]:
+            judged.extend(rows)
+            doubt, against = unproved(rows, self.host), self.host.contradictions([(row.scenario, row.metric, row.verdict) for row in rows])
+            counted = self.host.sentences()
+            if doubt:
+                counted = [doubt, *counted[1:]]
+                ran[:] = [line.replace(RAN, CALLED) if line.startswith(RAN) else line for line in ran]
+            notes = [self.first, *against, *counted, *ran, *rest]
+            ran.extend(against)
+            return UNPROVED if doubt else exactly_first(rows, self.host), notes
 
         block, decision = record_verdicts.show_change(
             results,
@@ -144,17 +167,16 @@ class Answer:
             report=self.wanted.page,
             text=self.wanted.text,
             only=deciding,
-            notes=notes,
+            about=about_change,
             command=self.command,
-            against=against,
             counts=self.host.document(),
         )
         if self.wanted.print_text:
             self.say(block)
         untested = bool(calls.untested(about)) and bool(about or self.wanted.scenarios is None)
-        code, more = conclusion(decision, read.records, self.host, untested=untested, no_calls=not calls.ran and set(calls.idle) == only)
+        code, more = conclusion(decision, judged, read.records, self.host, untested=untested)
         for line in [*ran, *more, *self.offers(decision.rulings)]:
-            self.say(line, style="bold yellow" if NOT_TESTED in line or TIMES_NOT_TESTED in line else "")
+            self.say(line, style="bold yellow" if any(word in line for word in (NOT_TESTED, TIMES_NOT_TESTED, UNPROVED)) else "")
         self.say(f"{self.wanted.written}\nrecords: {results}; the same command goes on from there")
         return code
 

@@ -77,10 +77,10 @@ def blame_notes(change: Change, more_work: str, rulings: Sequence[Ruling]) -> It
 
 
 def _blame_note(change: Change, scenario: str, name: str) -> str:
-    build = build_word(change)
+    build = change.build if "/" not in change.build or ":" in change.build else _interpreter(change.build)
     if change.diff is not None:
-        return blame_offer(scenario, build, f"{build}+{shown(change.diff)}", name)
-    clone = [shown(change.repo) if change.repo else "", build, str(change.base)]
+        return blame_offer(scenario, build, f"{build}+{typed_path(change.diff)}", name)
+    clone = [typed_path(change.repo) if change.repo else "", build, str(change.base)]
     return blame_offer(scenario, str(change.base), str(change.ref), name, clone=clone)
 
 
@@ -89,10 +89,20 @@ def build_word(change: Change) -> str:
     return change.build if "/" not in change.build else "path/to/python"
 
 
-def shown(path: Path) -> str:
-    """A path relative to the working folder if it lies below it, else its name alone: the rest may name a home folder."""
-    whole, here = Path(os.path.abspath(path)), Path.cwd()
-    return str(whole.relative_to(here)) if whole.is_relative_to(here) and whole != here else whole.name
+def typed_path(path: Path) -> str:
+    """A path as one types it where the command was typed: the shorter of the relative and the absolute one. It begins with ~ where it would
+    name a home folder."""
+    whole, home = os.path.abspath(path), os.path.expanduser("~")
+    beside = os.path.relpath(whole)
+    if not Path(whole).is_relative_to(home) or home == "/":
+        return min(beside, whole, key=len)
+    return beside if Path.cwd().is_relative_to(home) else f"~/{os.path.relpath(whole, home)}"
+
+
+def _interpreter(build: str) -> str:
+    """The path of an interpreter: one beside us needs its ./, for a bare name is a build of a scenario."""
+    path = typed_path(Path(build).expanduser())
+    return path if "/" in path else f"./{path}"
 
 
 def _of_mixtures(name: str) -> bool:

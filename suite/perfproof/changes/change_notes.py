@@ -5,19 +5,21 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 
 from perfproof.analysis.judging.judge import JudgedScenario
+from perfproof.analysis.stats.number_format import percent
 from perfproof.analysis.trials.paired_trials import counts, fine, latest
 from perfproof.changes.call_coverage import called
 from perfproof.changes.change_builds import BASE
 from perfproof.changes.countable_functions import Watching
+from perfproof.changes.counting.count_findings import warnings
 from perfproof.changes.counting.host_count import HostCount
 from perfproof.changes.scenario_selection import files
 from perfproof.model.base.errors import EXIT_INCONCLUSIVE, EXIT_PASS, EXIT_UNTESTABLE, CannotRun
 from perfproof.model.records.record import Record
 from perfproof.model.scenarios.group_names import own_name
-from perfproof.model.scenarios.metrics import is_count, is_timed
+from perfproof.model.scenarios.metrics import ANSWERS, is_count, is_timed
 from perfproof.model.scenarios.plan import Plan
 from perfproof.model.verdicts.gate_decision import Decision
-from perfproof.model.verdicts.judged import Outcome
+from perfproof.model.verdicts.judged import Judged, Outcome
 from perfproof.model.verdicts.policy import DEFAULT_POLICY
 from perfproof.run.checks import vllm_tests
 from perfproof.run.checks.resume import decided
@@ -26,6 +28,8 @@ from perfproof.run.processes.attestation import NEVER_RAN
 
 TIMES_NOT_TESTED = "times were NOT tested"
 """The start of the sentence on times that a busy machine spoilt, where counts were judged."""
+UNPROVED = "no new line of the change is known to have run"
+"""How it is told that what was measured may have gone past the new lines: it says nothing of them then."""
 MOST_TESTS = 10
 """The most tests listed of each kind."""
 
@@ -73,28 +77,68 @@ def _busy(scenario: str, records: Sequence[Record]) -> bool:
     return all(map(counts, trials)) and not all(map(fine, trials))
 
 
-def conclusion(decision: Decision, records: Sequence[Record], host: HostCount, *, untested: bool, no_calls: bool) -> tuple[int, list[str]]:
+def conclusion(
+    decision: Decision, rows: Sequence[Judged], records: Sequence[Record], host: HostCount, *, untested: bool
+) -> tuple[int, list[str]]:
     """The exit code of verdicts and count together, and a sentence for each reason that differs from the verdicts' own.
 
-    `untested`: answers should have been tested and were not; `no_calls`: all trials were excluded, because none ran the change.
+    `rows` are the judged metrics; `untested`: answers should have been tested and were not. What grew exactly is named in the last
+    sentence: nobody should read that nothing got worse where it did.
     """
-    code, lines = decision.exit_code, []
+    code, lines, more = decision.exit_code, [], "; ".join(more_work(rows, host))
     by_count = host.code(DEFAULT_POLICY) if host.ran else EXIT_PASS
-    if host.ran and no_calls:
-        code = by_count
-        lines.append(f"no scenario ran the change, so its count is the answer: {host.headline} (exit code {code})")
-    elif untimed := counted_alone(decision, records):
+    if untimed := counted_alone(decision, records):
         code = EXIT_INCONCLUSIVE
-        more = [one for one in decision.rulings if is_count(one.metric) and one.verdict is Outcome.REGRESSED]
-        worse = f"{len(more)} counts show more work, exactly" if more else "nothing that decides got worse"
+        worse = more or "nothing that decides got worse"
         lines.append(f"{worse}, but {TIMES_NOT_TESTED} of {', '.join(untimed)}: the machine was busy (exit code {code})")
     elif code == EXIT_PASS and untested:
         code = EXIT_INCONCLUSIVE
-        lines.append(f"nothing got worse, but that is not a pass while these answers are untested (exit code {code})")
+        worse = f"{more}. Nothing else got worse, but that" if more else "nothing got worse, but that"
+        lines.append(f"{worse} is not a pass while these answers are untested (exit code {code})")
+    elif code == EXIT_PASS and more:
+        lines.append(f"{more}, which warns; nothing that decides got worse (exit code {code})")
     if code in (EXIT_PASS, EXIT_INCONCLUSIVE) and by_count != EXIT_PASS:
         code = by_count
-        lines.append(f"no scenario is worse, but that is not a pass: {host.headline} (exit code {code})")
+        worse = "; ".join(more_work(rows, HostCount())) or "no scenario is worse"
+        lines.append(f"{worse}, but that is not a pass: {host.headline} (exit code {code})")
+    if doubt := unproved(rows, host):
+        code = EXIT_INCONCLUSIVE if code == EXIT_PASS else code
+        lines.append(f"{doubt} (exit code {code})")
     return code, lines
+
+
+def more_work(rows: Sequence[Judged], host: HostCount) -> list[str]:
+    """What grew, exactly, in clauses: counts of scenarios with the span of their changes, and the worst of vLLM's whole host."""
+    grown = [row for row in rows if is_count(row.metric) and row.verdict is Outcome.REGRESSED]
+    effects = sorted(row.effect for row in grown if row.effect is not None)
+    ends = list(dict.fromkeys(map(percent, (effects[0], effects[-1])))) if effects else []
+    span = f" ({' to '.join(ends)})" if ends else ""
+    of_scenarios = [f"{len(grown)} count{'s show' if len(grown) > 1 else ' shows'} more Python work, exactly{span}"] if grown else []
+    return [*of_scenarios, *([host.headline] if host.more_work else [])]
+
+
+def unproved(rows: Sequence[Judged], host: HostCount) -> str:
+    """A sentence where the changed functions were called, and nothing shows that a new line of them ran; "" elsewhere.
+
+    Lines are known of counted features alone. Where these ran none, a count or a time that moved shows that a scenario did; counts that are
+    all the same show nothing. Of functions that no feature calls, nothing is said unless such counts are there.
+    """
+    if host.findings is None or not host.findings.unreached:
+        return ""
+    exact = [row for row in rows if row.exact and row.metric not in ANSWERS and row.verdict not in (None, Outcome.UNTESTABLE)]
+    if any(row.effect != 0 for row in exact) or any(row.verdict in (Outcome.REGRESSED, Outcome.IMPROVED) for row in rows):
+        return ""
+    never_called = len(host.findings.never_ran) == len(host.findings.touched)
+    return "" if never_called and not exact else f"{UNPROVED}, so that this proves nothing about them: {warnings(host.findings)[0]}"
+
+
+def exactly_first(rows: Sequence[Judged], host: HostCount) -> str:
+    """The count of vLLM's host, where it belongs before the verdicts: no time is settled, and no scenario's own count says as much."""
+    timed = [row for row in rows if row.primary and is_timed(row.metric) and row.verdict is not None]
+    settled_ = [row for row in timed if row.verdict not in (Outcome.INCONCLUSIVE, Outcome.UNTESTABLE)]
+    own = [row for row in rows if row.exact and row.metric not in ANSWERS and row.verdict not in (None, Outcome.UNTESTABLE)]
+    more = any(row.verdict is Outcome.REGRESSED for row in own)
+    return host.headline if host.ran and timed and not settled_ and not more and (host.more_work or not own) else ""
 
 
 def measurable(plan: Plan, records: Sequence[Record]) -> tuple[set[str], list[str]]:

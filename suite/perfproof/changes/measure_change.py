@@ -24,7 +24,7 @@ from perfproof import store
 from perfproof.builds.install.ready_build import ReadyBuild
 from perfproof.builds.prepare import prepare
 from perfproof.changes.answer_budget import AnswerBudget
-from perfproof.changes.call_coverage import earlier_records, idle_before
+from perfproof.changes.call_coverage import called, earlier_records, idle_before
 from perfproof.changes.change_answer import Answer, Wanted
 from perfproof.changes.change_builds import Change, ChangeBuilds, blame_notes, builds_of, counting, documents, rearmed, where_it_left
 from perfproof.changes.change_notes import settled, tests_note, vllm_test_lines
@@ -158,8 +158,8 @@ class _Run:
         functions = dataclasses.replace(functions, unknown=()) if chosen.guessed else functions
         for line in chosen.lines:
             answer.say(line)
-        plan = self._plan([counting(self.builds.rearmed(scenario), functions) for scenario in chosen.scenarios], times, results)
-        self._measure(plan, results, {one.name: times[one.name].block(one) for one in plan.scenarios})
+        asked = [counting(self.builds.rearmed(scenario), functions) for scenario in chosen.scenarios]
+        plan = self._measured(asked, times, functions, results)
         return answer.by_scenarios(plan, results, functions, chosen, base)
 
     def _in_time(self) -> contextlib.AbstractContextManager[None]:
@@ -229,21 +229,43 @@ class _Run:
             raise NoScenario(nothing_exercises(self.scenarios, self.builds.paths, base.fingerprint.package))
         return chosen
 
-    def _plan(self, asked: Sequence[Scenario], times: Mapping[str, TrialTime], results: Path) -> Plan:
-        """The plan of the scenarios that fit into the budget, with its minutes announced. Raises `CannotRun` where none fits."""
-        kept, left_out = fitting(asked, times, self.budget.left())
-        if not kept:
-            raise CannotRun("; ".join(left_out))
-        for sentence in left_out:
-            self.answer.say(sentence)
-        self.answer.missing = left_out
-        plan = make_plan(kept, self.wanted.seed)
+    def _measured(self, asked: Sequence[Scenario], times: Mapping[str, TrialTime], functions: Watching, results: Path) -> Plan:
+        """Measures the scenarios that fit into the budget, and returns their plan. Raises `CannotRun` where none was measured.
+
+        Where one of them turns out never to run the change, the time that it leaves belongs to the next that fit.
+        """
+        done: list[Scenario] = []
+        beside = False
+        while True:
+            rest = [one for one in asked if one not in done]
+            kept, self.answer.missing = fitting(rest, times, self.budget.left(), beside=beside)
+            if not kept and not done:
+                raise CannotRun("; ".join(self.answer.missing))
+            for sentence in self.answer.missing:
+                self.answer.say(sentence)
+            if kept:
+                try:
+                    self._measure(make_plan(kept, self.wanted.seed), times, results)
+                except CannotRun as error:
+                    if not done:
+                        raise
+                    self.answer.missing = (*self.answer.missing, f"not timed: {', '.join(one.name for one in kept)}: {error}")
+                    kept = ()
+            done += kept
+            if not kept or len(done) == len(asked):
+                return make_plan(done, self.wanted.seed)
+            calls = called(functions, [one.name for one in done], _own_records(results))
+            idle = [one.name for one in kept if one.name in calls.idle]
+            if not idle:
+                return make_plan(done, self.wanted.seed)
+            beside = bool(calls.ran)
+            self.answer.say(f"never ran the change, so that the time left belongs to the next: {', '.join(idle)}")
+
+    def _measure(self, plan: Plan, times: Mapping[str, TrialTime], results: Path) -> None:
+        """Runs the missing trials of the plan within what is left of the budget, after telling how long they take."""
         for line in duration_estimates(plan, results, times):
             self.answer.say(line)
-        return plan
-
-    def _measure(self, plan: Plan, results: Path, seconds: Mapping[str, float]) -> None:
-        """Runs the missing trials of the plan within what is left of the budget; `seconds` are those of a block of each scenario."""
+        seconds = {one.name: times[one.name].block(one) for one in plan.scenarios}
         check_names(plan)
         wanted, console, left = self.wanted, self.answer.console, self.budget.left()
         start = Start(what="perfproof pr", profile=wanted.profile, wait=self.budget.waiting(wanted.wait), anyway=wanted.anyway)

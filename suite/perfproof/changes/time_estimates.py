@@ -72,11 +72,12 @@ def duration_estimates(plan: Plan, results: Path, times: Mapping[str, TrialTime]
 
 
 def fitting(
-    scenarios: Sequence[Scenario], times: Mapping[str, TrialTime], seconds: float | None
+    scenarios: Sequence[Scenario], times: Mapping[str, TrialTime], seconds: float | None, *, beside: bool = False
 ) -> tuple[tuple[Scenario, ...], tuple[str, ...]]:
     """The scenarios that are worth beginning in so many seconds, and sentences on the others.
 
-    In their order: the first whose block ends in time, then every other that ends as a whole in what those before it leave.
+    In their order: the first whose block ends in time, then every other that ends as a whole in what those before it leave. `beside`: one
+    that ran the change is measured already, and so the first must end as a whole, too.
     """
     if seconds is None:
         return tuple(scenarios), ()
@@ -84,11 +85,12 @@ def fitting(
     for scenario in scenarios:
         one = times[scenario.name]
         block, whole = one.block(scenario), one.seconds * scenario.most_trials
-        if whole <= free or (not kept and block <= free):
+        if whole <= free or (not kept and not beside and block <= free):
             kept.append(scenario)
             free -= whole
         else:
-            needs = f"a block takes about {duration(block / 60)} here ({one.how})" if not kept else f"it takes about {duration(whole / 60)}"
+            first = f"a block takes about {duration(block / 60)} here ({one.how})"
+            needs = f"it takes about {duration(whole / 60)}" if kept or beside else first
             remaining = duration(max(free, 0.0) / 60)
             left_out.setdefault(remaining, []).append(f"{scenario.name}: {needs}")
     sentences = (f"not timed, for the budget: {'; '.join(names)}, and {remaining} were left" for remaining, names in left_out.items())

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 from pathlib import Path
 
 from perfproof.changes.change_answer import Wanted
-from perfproof.changes.change_builds import Change
+from perfproof.changes.change_builds import Change, typed_path
 from perfproof.model.base.errors import BadInput
 from perfproof.model.installed.scenario_folders import located
 from perfproof.report.extract.facts import AGAIN
@@ -37,16 +36,9 @@ def command_of(change: Change, wanted: Wanted, *, again: bool = True) -> str:
 
 
 def shell_path(path: Path) -> str:
-    """A path as one types it where the command was typed, quoted for a shell: the shorter of the relative and the absolute one. It begins
-    with ~ where it would name a home folder."""
-    whole, home = os.path.abspath(path), os.path.expanduser("~")
-    beside = os.path.relpath(whole)
-    if not Path(whole).is_relative_to(home) or home == "/":
-        return shlex.quote(min(beside, whole, key=len))
-    if Path.cwd().is_relative_to(home):
-        return shlex.quote(beside)
-    rest = os.path.relpath(whole, home)
-    return f"~/{shlex.quote(rest)}"
+    """A path as one types it where the command was typed, quoted for a shell, which expands a ~ before it."""
+    typed = typed_path(path)
+    return f"~/{shlex.quote(typed[2:])}" if typed.startswith("~/") else shlex.quote(typed)
 
 
 def _test_path(path: Path) -> str:

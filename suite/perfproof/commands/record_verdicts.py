@@ -69,23 +69,25 @@ def show_change(
     report: Path | None,
     text: Path,
     only: set[str],
-    notes: Sequence[str],
+    about: Callable[[Sequence[Judged]], tuple[str, Sequence[str]]],
     command: str,
-    against: Callable[[Sequence[Judged]], Sequence[str]],
     counts: Mapping[str, Any] | None = None,
 ) -> tuple[str, Decision]:
     """Like `show`, for a change. Writes the text, and returns it with the decision of the default policy.
 
-    `read` holds the folder's records, `notes` say what the change touches, `against` gives contradictions to the judged metrics, `command`
-    measures the change again, and `counts` are its counts of the host's work, in the form of the JSON.
+    `read` holds the folder's records. `about` gives, for the judged metrics, what is to be read before the result ("" for nothing), and
+    notes on what the change touches. `command` measures the change again, and `counts` are its counts of the host's work, in the form of
+    the JSON.
     """
     from perfproof.report.base import formatting
     from perfproof.report.formats import pr_comment, terminal
 
     page, judged = page_of(results, only, read=read)
     again = tuple(dataclasses.replace(one, commands=(line(command), *one.commands[1:])) for one in page.scenarios)
-    notes = [notes[0], *against(judged), *notes[1:]]
+    first, notes = about(judged)
     page = dataclasses.replace(page, scenarios=again, notes=tuple(formatting.sentence(note) for note in notes))
+    if first := formatting.sentence(first[:1].upper() + first[1:]):
+        page = dataclasses.replace(page, before=first, headline=f"{first}; {page.headline}")
     page = with_counts(page, counts)
     terminal.show(page, console)
     block = pr_comment.render(page)

@@ -150,7 +150,7 @@ def _count(gate: GateRun, base: ReadyBuild, changed: ReadyBuild) -> None:
     setting = Setting(builds=gate.request.builds, margin=gate.policy.counts.smallest, say=gate.say, left=left)
     gate.host = gate.count(base, changed, gate.request.count_features, setting)
     gate.notes += gate.host.sentences()
-    gate.notes += blame_notes(gate.request.change, gate.host.more_work, ())
+    gate.notes += blame_notes(gate.request.told, gate.host.more_work, ())
 
 
 def _by_counts(gate: GateRun, files: Files) -> Page:
@@ -227,7 +227,7 @@ def _decided(gate: GateRun, plan: Plan, results: Path, counted: Watching, files_
     assert page.decision is not None  # noqa: S101 (`decided` made one)
     decision = gate_scenarios.covered(gate, page.decision, seen, counted, files_, {r.scenario for r in read.records})
     against = gate.host.contradictions([(row.scenario, row.metric, row.verdict) for one in page.scenarios for row in one.rows])
-    offers = blame_notes(gate.request.change, "", decision.rulings)
+    offers = blame_notes(gate.request.told, "", decision.rulings)
     page = gate_outputs.with_decision(page, dataclasses.replace(decision, notes=(*against, *decision.notes, *offers)))
     again = tuple(dataclasses.replace(one, commands=(gate.request.command, *one.commands[1:])) for one in page.scenarios)
     return dataclasses.replace(page, scenarios=again)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import shlex
 from collections.abc import Sequence
@@ -46,6 +47,11 @@ class GateRequest:
     def build(self) -> str:
         """The name of the build for messages, without paths of this machine."""
         return build_word(self.change)
+
+    @property
+    def told(self) -> Change:
+        """The change as messages name it."""
+        return dataclasses.replace(self.change, build=self.build)
 
     def folder(self, build: OverlayBuild, policy: Policy) -> str:
         """The name of the results folder of this change under this policy, so that an interrupted gate continues there."""

@@ -11,11 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perfproof.analysis.judging.judge import judge_records
-from perfproof.analysis.trials.invalidation import STANDARD, invalid
-from perfproof.analysis.trials.paired_trials import attempts, counts, latest, whole_blocks
+from perfproof.analysis.trials.invalidation import ONLY_COUNTED, STANDARD, invalid
+from perfproof.analysis.trials.paired_trials import attempts, counts, latest, paired, unequal_blocks, whole_blocks
 from perfproof.model.documents.decode import scenario_of
 from perfproof.model.records.record import Record, Status
 from perfproof.model.verdicts.judged import Outcome
+from perfproof.run.checks.resume import standing
 from tests.factory import ATTESTATION, DEFINITION, record, run
 
 
@@ -85,6 +86,20 @@ def test_counts_hold_whatever_the_neighbours_did_and_never_where_work_was_left_u
 def test_what_was_thrown_out_for_anything_else_counts_nothing(trial: Record) -> None:
     """An interruption, a crash, a trial without proof, a reason that the telemetry does not bear out."""
     assert not counts(trial)
+
+
+def test_what_was_only_counted_stands_until_it_is_timed() -> None:
+    """Its counts hold, and it is no attempt of its block: a timed trial replaces that of its own arm alone. No time is paired with it, and
+    a run that goes on has it still to measure."""
+    counted = [record(arm=arm, status="invalid", reason=ONLY_COUNTED, work={}) for arm in ("before", "after")]
+    timed = record(arm="before", work={"swaps": 1})
+    assert all(map(counts, counted))
+    assert latest([*counted, timed]) == [timed, counted[1]]
+    assert [number for _, number in attempts([*counted, timed])] == [0, 0, 0]
+    assert standing([*counted, timed]) == [timed]
+    assert not unequal_blocks([timed, counted[1]], counts)
+    made = scenario_of(DEFINITION, source="example")
+    assert paired(made, made.candidates[0], counted)["round_time"].lost == ()
 
 
 def restless(candidate: float, work: int = 1000) -> list[Record]:

@@ -26,7 +26,7 @@ from perfproof.model.kinds.micro import MicroWorkload
 from perfproof.model.scenarios.scenario import Scenario
 from perfproof.tracking import released_scenario
 from perfproof.tracking.confirm_step import Measuring
-from perfproof.tracking.released_scenario import OpenRunners
+from perfproof.tracking.released_scenario import OpenRunners, named_build
 from tests.changes.blame.places import BAD, BATCH, COMPILED, COSTS, GOOD, InProcess, answer_from_folders, asked, committed, interpreter
 
 SCENARIO = """\
@@ -120,6 +120,19 @@ def test_times_are_those_of_builds_that_take_turns(place: InProcess, bad: str, t
     assert scenario.definition["workload"]["alternate_rounds"] is True
     assert MicroWorkload.of(scenario.workload).alternate_rounds
     assert results.name == "alternating_rounds"
+
+
+def test_the_lines_that_are_told_are_those_of_the_guilty_hunks(place: InProcess, tmp_path: Path) -> None:
+    """Not the whole function's: what the diff takes back is said, a line for one hunk, spans for several."""
+    long = "def cost():\n    one = 1\n    two = 2\n    return 0\n"
+    text = place.batch.replace("def cost():\n    return 0\n", long)
+    assert text != place.batch
+    good = place.diff("long.diff", text)
+    one = place.diff("one.diff", text.replace("    return 0\n", "    return 80\n", 1))
+    at = text[: text.index("    two = 2\n")].count("\n") + 2
+    request = asked(place, tmp_path, one)
+    words = said(dataclasses.replace(request, good=named_build(good, tmp_path)), place)
+    assert f"the change: cost ({BATCH}, line {at})" in words.replace("100 % of ", "")
 
 
 # --- elsewhere ----------------------------------------------------------------------------------------------

@@ -80,7 +80,7 @@ def test_a_file_of_which_nothing_ran_is_narrowed_to_its_function(difference: Dif
 
 
 def test_the_only_function_that_differs_in_a_file_is_named(tmp_path: Path) -> None:
-    """Nothing points at the file, and no further mixture is needed to name the function."""
+    """Nothing points at the file, and no further mixture is needed to name the function and its only hunk."""
     for name, cost in (("good", 0), ("bad", 9)):
         (tmp_path / name / "vllm").mkdir(parents=True)
         (tmp_path / name / "vllm" / "a.py").write_text(f"def first():\n    return 1\n\n\ndef work():\n    return {cost}\n")
@@ -93,6 +93,7 @@ def test_the_only_function_that_differs_in_a_file_is_named(tmp_path: Path) -> No
 
     blamed = find(difference, {}, ask, lambda: asked, lambda _: None)
     assert [one.units for one in blamed.guilty] == [("vllm/a.py:work",)]
+    assert [difference.lines_of(hunk) for one in blamed.guilty for hunk in one.hunks] == [(6, 6)]
     assert (blamed.back, asked) == ({"vllm/a.py:work"}, 2)
     assert "return 0" in (difference.mixture("back", blamed.back).files["vllm/a.py"] or "")
 

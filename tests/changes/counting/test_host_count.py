@@ -140,6 +140,10 @@ def test_what_could_not_be_counted_is_told_and_rules_nothing() -> None:
     """And of what nobody asked for there is no word."""
     failed = HostCount(failed="no engine here")
     assert failed.sentences() == ["the work of vLLM's host could not be counted: no engine here"]
+    left = HostCount(failed=f"no counted feature is known to call it, {known_features.NO_ROOM}")
+    assert left.sentences() == [
+        "the work of vLLM's host is left to a benchmark: no counted feature is known to call it, and the budget has room for one"
+    ]
     assert (failed.rulings(STRICT), failed.ran) == ((), False)
     assert (failed.document() or {})["warnings"] == failed.sentences()
     assert (HostCount().sentences(), HostCount().document()) == ([], None)

@@ -173,8 +173,8 @@ def test_the_machine_of_a_comment_is_what_tells_something() -> None:
 def test_pull_request_markup_is_escaped() -> None:
     """Names and messages show as they read: no HTML, no markdown, no mention, no link, no table cell of their own."""
     text = pr_comment.render(factory.page(factory.hostile()))
-    assert not re.search(r"<(?!/?details>|/?summary>|!-- -->)", re.sub(r"(?s)```.*?```", "", text))
-    outside = re.sub(r"(?s)```.*?```", "", text)
+    outside = re.sub(r"(?<![`\\])(`+)(?!`)(?:.|\n(?!\n))*?(?<!`)\1(?!`)", "", re.sub(r"(?s)```.*?```", "", text))
+    assert not re.search(r"<(?!/?details>|/?summary>|!-- -->)", outside)
     assert not re.search(r"@\w", outside)
     assert "http://" not in outside
     assert not re.search(r"(?<!\\)\*\*bold", outside)
@@ -199,6 +199,20 @@ def test_pull_request_markup_is_escaped() -> None:
 def test_markdown_escapes(text: str, shown: str) -> None:
     """Only what markdown would act on is escaped, so that the source stays readable."""
     assert markdown.escape(text) == shown
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("plain @me", "plain @<!-- -->me"),
+        ("the lines: perfproof blame a --metric 'x@new block, 8'", "the lines: `perfproof blame a --metric 'x@new block, 8'`"),
+        ("a_b*: perfproof run 'x`y'", "a_b\\*: ``perfproof run 'x`y'``"),
+        ("x: perfproof run `", "x: `` perfproof run ` ``"),
+    ],
+)
+def test_a_command_at_the_end_of_a_sentence_is_code_as_it_is_typed(text: str, shown: str) -> None:
+    """In code nobody is mentioned and nothing is markup, so it has no mark of ours in it; backquotes of its own can't end it."""
+    assert markdown.sentence(text) == shown
 
 
 def test_the_title_of_a_fold_calls_nobody() -> None:

@@ -18,12 +18,13 @@ from perfproof.report.base.page_model import Page
 from perfproof.report.extract import changes
 from perfproof.report.figures import forest
 from perfproof.report.formats import pr_comment, terminal
-from perfproof.report.lead import known_scenarios
+from perfproof.report.lead import known_scenarios, next_step
 from perfproof.report.lead.lead import lead
 from perfproof.report.lead.lead_groups import MOST_ROWS
 from perfproof.report.lead.lead_rows import LIKELY
 from perfproof.report.lead.subjects import OUT
 from perfproof.report.view import build
+from perfproof.run.processes import attestation
 from tests.report import factory
 
 RESULTS = Path(__file__).parents[3] / "results"
@@ -107,6 +108,16 @@ def _steps(reason: str) -> tuple[list[str], str, list[str]]:
     rows, records = factory.pooling()
     found = lead(factory.page(([dataclasses.replace(rows[0], reason=reason)], records)))
     return _line(found, "Next"), next(line.commands[0] for line in found.lines if line.label == "Next"), _line(found, "Leave open")
+
+
+def test_a_scenario_that_never_ran_the_change_is_not_sent_to_be_measured_again() -> None:
+    """Its next run would not call it either: another scenario is needed."""
+    assert next_step.NEVER_RAN == attestation.NEVER_RAN
+    row = factory.row("queue", "round_time", "untestable", reason=f"arm base unattested: {attestation.NEVER_RAN}: f was never called")
+    page = factory.page(([row], [factory.record("queue", 1, arm, {"round_time": 0.1}) for arm in ("as released", "patched")]))
+    line = next(line for line in lead(page).lines if line.label == "Next")
+    assert line.clauses[0][0].startswith("1. choose or write a scenario that runs the change (--scenarios): queue does not (")
+    assert line.commands[0] == ""
 
 
 def test_what_to_do_next_names_the_blocks_that_would_settle_it() -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from perfproof.report.lead.lead import lead
 from perfproof.report.text.headline import headline
 from perfproof.report.view import build
 from tests.report import factory
@@ -41,6 +42,22 @@ def count(verdict: Any, effect: float, metric: str = WORK) -> Any:
 def test_what_counts_say_comes_first(counts: list[Any], said: str) -> None:
     """More work before less, what moved before what did not, and the reason for the times behind it."""
     assert told(time(), *counts).startswith(said)
+
+
+def test_counts_stand_before_times_that_are_not_settled() -> None:
+    """With the times behind them; where a time of the scenario is settled, it is the news."""
+    open_ = factory.row("queue", "round_time", "inconclusive", primary=True)
+    said = "+6.0\u202f% Python instructions, exact (requests=64; 1 of 2 counts changed); "
+    counts = [count("regressed", 0.06), count("identical", 0.0, "c_calls")]
+    assert told(open_, *counts) == f"{said}queue is inconclusive"
+    page = build([open_, *counts], [], made="", version="0")
+    assert lead(page).result.startswith(f"Patched: {said}") or lead(page).result.startswith(f"patched: {said}")
+    assert "not settled" in lead(page).result
+    settled = factory.row("queue", "feed_time", "improved", primary=True)
+    assert "exact" not in told(open_, settled, *counts)
+    assert "exact" not in lead(build([open_, settled, *counts], [], made="", version="0")).result
+    elsewhere = [open_, *counts, time("improved", "quicker")]
+    assert "exact" not in lead(build(elsewhere, [], made="", version="0")).result
 
 
 @pytest.mark.parametrize(

@@ -123,8 +123,16 @@ def test_a_machine_that_becomes_quiet_is_waited_for() -> None:
     shares = iter([0.9, 0.8, 0.1])
     said, waited = start("standard", lambda: next(shares))
     assert len(said) == 1
-    assert "waiting up to 60 s" in said[0]
+    assert "waiting up to 60 s for it to become quiet (--wait 0 does not wait)" in said[0]
     assert 0 < waited < WAIT
+
+
+def test_who_does_not_wait_is_told_of_no_waiting() -> None:
+    """With --wait 0 the run goes on at once, and says only that."""
+    said, waited = start("quick", lambda: 0.9, wait=0.0)
+    assert (len(said), waited) == (1, 0.0)
+    assert "the run continues" in said[0]
+    assert "waiting" not in said[0]
 
 
 def test_a_busy_start_is_warned_about_after_a_minute() -> None:

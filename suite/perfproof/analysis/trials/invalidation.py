@@ -47,13 +47,17 @@ NOISE_ALLOWED = dataclasses.replace(STANDARD, steal=1.0, foreign=1.0, swapped=2.
 """Rules that no neighbour can break, for runs that judge no times."""
 
 
+ONLY_COUNTED = "only counted: nothing was timed"
+"""The reason of a trial whose work was counted before anything is timed."""
+
+
 def spoils_times_alone(reason: str, telemetry: object, rules: object) -> bool:
-    """Whether a trial was excluded only because of the machine: its times are spoilt, its counts are not.
+    """Whether a trial was excluded only because of the machine, or was not timed: its times are spoilt, its counts are not.
 
     `rules` are the applied rules in its record. Source: none, a reading of the rules.
     """
     entries = {key: value for key, value in _numbers(telemetry).items() if key not in REQUESTS}
-    return bool(reason) and reason == invalid(entries, _put(rules, STANDARD))
+    return reason == ONLY_COUNTED or (bool(reason) and reason == invalid(entries, _put(rules, STANDARD)))
 
 
 def belied(telemetry: object, rules: object) -> str:

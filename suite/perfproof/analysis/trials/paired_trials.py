@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from perfproof.analysis.stats.samples import Observation, PairedSample, Status, pair
 from perfproof.analysis.trials import trial_groups, work_equivalence
-from perfproof.analysis.trials.invalidation import spoils_times_alone
+from perfproof.analysis.trials.invalidation import ONLY_COUNTED, spoils_times_alone
 from perfproof.analysis.trials.mean_median_check import twin
 from perfproof.model.records.record import Record
 from perfproof.model.scenarios.metrics import METRICS, NORMALIZED, base_name, is_count, is_timed, metric
@@ -26,6 +26,9 @@ def attempts(records: Iterable[Record]) -> Iterator[tuple[Record, int]]:
     begun: dict[tuple[str, int], int] = defaultdict(int)
     for record in records:
         block = (record.scenario, record.block)
+        if only_counted(record):
+            yield record, 0
+            continue
         if record.arm in seen[block]:
             seen[block].clear()
             begun[block] += 1
@@ -36,15 +39,15 @@ def attempts(records: Iterable[Record]) -> Iterator[tuple[Record, int]]:
 def latest(records: Sequence[Record]) -> list[Record]:
     """Each trial once: the last attempt of each block, and final failures of earlier attempts.
 
-    Trials of different attempts are never paired.
+    Trials of different attempts are never paired. One that was only counted stands until it is timed.
 
     Source: none, bookkeeping.
     """
     numbered = list(attempts(records))
-    last = {(record.scenario, record.block): number for record, number in numbered}
+    last = {(record.scenario, record.block): number for record, number in numbered if not only_counted(record)}
     trials: dict[tuple[str, int, str], Record] = {}
-    for record, number in numbered:
-        if number == last[record.scenario, record.block] or record.status not in ("ok", "invalid"):
+    for record, number in sorted(numbered, key=lambda one: only_counted(one[0])):
+        if only_counted(record) or number == last[record.scenario, record.block] or record.status not in ("ok", "invalid"):
             trials.setdefault(record.trial, record)
     return list(trials.values())
 
@@ -56,7 +59,7 @@ def paired(scenario: Scenario, candidate: Arm, records: Sequence[Record]) -> dic
     """
     every = latest(records)
     unequal, miscounted, parted = unequal_blocks(every), unequal_blocks(every, counts), trial_groups.parted(every)
-    trials = [trial for trial in every if trial.arm in (scenario.baseline.name, candidate.name)]
+    trials = [trial for trial in every if trial.arm in (scenario.baseline.name, candidate.name) and not only_counted(trial)]
     names = dict.fromkeys(
         name
         for choice in scenario.metrics
@@ -101,6 +104,14 @@ def counts(trial: Record) -> bool:
     )
 
 
+def only_counted(trial: Record) -> bool:
+    """Whether a trial holds counts alone, of runs before anything is timed.
+
+    Source: none, bookkeeping.
+    """
+    return trial.status == "invalid" and trial.reason == ONLY_COUNTED
+
+
 def spoilt_for(scenario: Scenario, trial: Record) -> bool:
     """Whether a rule excluded a trial that this scenario needs: a busy machine spoils no counts, which are enough where no time decides.
 
@@ -116,7 +127,7 @@ def unequal_blocks(trials: Sequence[Record], counted: Callable[[Record], bool] =
     """
     done: dict[int, dict[str, Mapping[str, int]]] = defaultdict(dict)
     for trial in trials:
-        if counted(trial):
+        if counted(trial) and not only_counted(trial):
             done[trial.block][trial.arm] = trial.work
     differences = {block: work_equivalence.unequal(arms) for block, arms in done.items() if len(arms) > 1}
     return {block: reason for block, reason in differences.items() if reason}

@@ -59,10 +59,8 @@ def _of_set(found: Blame, one: Guilty) -> Iterator[str]:
     if len(one.units) > 1:
         yield f"{share}: {'together' if one.divided else 'one of these, which could not be tested apart'}:"
     for unit in one.units:
-        words = f"{_name(unit)} ({_place(found, unit)})"
-        parts = [_lines(found, hunk) for hunk in one.hunks if hunk.startswith(f"{unit}{HUNK}")]
-        more = f", of it lines {', '.join(parts)}" if parts else ""
-        more += f", with {few([_name(other) for other in found.along[unit]], SHOWN)}" if found.along.get(unit) else ""
+        words = f"{_name(unit)} ({_place(found, one, unit)})"
+        more = f", with {few([_name(other) for other in found.along[unit]], SHOWN)}" if found.along.get(unit) else ""
         yield f"  {words}{more}" if len(one.units) > 1 else f"{share}: {words}{more}"
     if one.brought is not None and one.share is not None and abs(one.brought - one.share) > 0.02:
         yield f"  brought into the good build: {_percent(one.brought)}"
@@ -211,15 +209,13 @@ def _name(unit: str) -> str:
     return unit.partition(PIECE)[2] or unit
 
 
-def _place(found: Blame, unit: str) -> str:
-    path = unit.partition(PIECE)[0]
-    lines = found.lines.get(unit)
-    return path if lines is None else f"{path}, lines {lines[0]} to {lines[1]}"
-
-
-def _lines(found: Blame, hunk: str) -> str:
-    lines = found.lines.get(hunk)
-    return "?" if lines is None else f"{lines[0]}" if lines[0] == lines[1] else f"{lines[0]} to {lines[1]}"
+def _place(found: Blame, one: Guilty, unit: str) -> str:
+    """The file of a unit, and the lines of its guilty hunks; those of the whole unit where no hunk is known."""
+    path, hunks = unit.partition(PIECE)[0], [hunk for hunk in one.hunks if hunk.startswith(f"{unit}{HUNK}")]
+    spans = [span for each in hunks or [unit] if (span := found.lines.get(each)) is not None]
+    word = "line" if len(spans) == 1 and spans[0][0] == spans[0][1] else "lines"
+    shown = ", ".join(f"{first}" if first == last else f"{first} to {last}" for first, last in spans)
+    return f"{path}, {word} {shown}" if spans else path
 
 
 def _ends(interval: tuple[float, float] | None) -> str:

@@ -76,14 +76,13 @@ class Difference:
         return [f"{path}{PIECE}{name}" for name in differing(*both) if _acts(good.get(name), bad.get(name), good, bad)]
 
     def hunks_of(self, unit: str) -> list[str]:
-        """The hunks of a piece that both builds have; nothing where there is but one."""
+        """The hunks of a piece that both builds have."""
         path, _, name = unit.partition(PIECE)
         both = self.pieces(path)
         if both is None or not all(name in one.by_name for one in both):
             return []
         good, bad = (one.by_name[name].text for one in both)
-        count = len(hunks_between(bad, good))
-        return [f"{unit}{HUNK}{number}" for number in range(1, count + 1)] if count > 1 else []
+        return [f"{unit}{HUNK}{number}" for number, _ in enumerate(hunks_between(bad, good), 1)]
 
     def pieces(self, path: str) -> tuple[FilePieces, FilePieces] | None:
         """The pieces of a file in the good and in the bad build; None where one lacks it, or it is no Python."""

@@ -131,8 +131,8 @@ def _pieces_of(difference: Difference, unit: str) -> list[str]:
 def _narrowed(blamed: Found, unit: str, parts: Sequence[str], ask: Ask, trials: Callable[[], int], least: float, hunks: int) -> Found:
     """The same with only those parts of a unit that are needed to take as much back; where that takes too many trials, with the fewest
     parts that were found by then, of which none is named."""
-    if len(parts) == 1 and HUNK not in parts[0]:
-        return _renamed(blamed, unit, parts[0])
+    if len(parts) == 1:
+        return _with_its_hunk(blamed, unit, parts[0]) if HUNK in parts[0] else _renamed(blamed, unit, parts[0])
     if len(parts) < 2 or unit in blamed.support:
         return blamed
     others = blamed.back - {unit}
@@ -166,6 +166,12 @@ def _narrowed(blamed: Found, unit: str, parts: Sequence[str], ask: Ask, trials: 
     return dataclasses.replace(
         blamed, back=others | inner.back, guilty=tuple(part for one in blamed.guilty for part in _with_parts(one, unit, inner))
     )
+
+
+def _with_its_hunk(blamed: Found, unit: str, hunk: str) -> Found:
+    """The same with the only hunk of a guilty piece named: no mixture is needed to know that it matters."""
+    named = (dataclasses.replace(one, hunks=(*one.hunks, hunk)) if unit in one.units else one for one in blamed.guilty)
+    return dataclasses.replace(blamed, guilty=tuple(named))
 
 
 def _renamed(blamed: Found, file: str, piece: str) -> Found:

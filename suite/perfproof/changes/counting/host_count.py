@@ -20,7 +20,7 @@ from perfproof.changes.counting.count_findings import Findings, Setting, cells_o
 from perfproof.changes.counting.count_sources import Sides, functions_in, reach, touched_functions
 from perfproof.changes.counting.count_words import NOT_TIME, gravity, line_about, one_sided
 from perfproof.changes.counting.feature_order import fails_alone, in_turn, known_cells, left_out, limit, order, sizes_of, with_caller
-from perfproof.changes.counting.known_features import QUICK, known_features
+from perfproof.changes.counting.known_features import NO_ROOM, QUICK, known_features
 from perfproof.changes.observed.observed_calls import keep_count
 from perfproof.child.engine.features import END, FEATURES, START
 from perfproof.model.base.errors import EXIT_PASS, EXIT_REGRESSED, EXIT_UNTESTABLE, PerfproofError
@@ -111,7 +111,8 @@ class HostCount:
     def sentences(self) -> list[str]:
         """The results by feature, the worst first."""
         if self.findings is None:
-            return [f"the work of vLLM's host could not be counted: {self.failed}"] if self.failed else []
+            how = "is left to a benchmark" if self.failed.endswith(NO_ROOM) else "could not be counted"
+            return [f"the work of vLLM's host {how}: {self.failed}"] if self.failed else []
         findings, comparisons, beside = self.findings, self.findings.comparisons, warnings(self.findings)
         first = beside[: int(findings.unreached)]
         if not self.ran and not findings.unreached:

@@ -17,6 +17,8 @@ from perfproof.model.base.name_lists import few
 QUICK = 60.0
 """Seconds for counting below which each feature has its least number of requests, and counting ends once one has run the change; on a
 machine that is slow, because it is busy, so many times more."""
+NO_ROOM = "and the budget has room for one"
+"""The end of the reason why a benchmark is measured and no engine is counted: nothing failed there."""
 MOST = 6
 """The most benchmarks that a sentence names."""
 
@@ -60,4 +62,4 @@ def no_room(base: ReadyBuild, candidate: ReadyBuild, by: Sequence[str], setting:
         return ""
     does = "come to the new lines of what" if known.calling else "call what"
     benchmarks = f"{few(by, MOST)} {'are' if len(by) > 1 else 'is'}"
-    return f"no counted feature is known to {does} the change touches, {benchmarks}, and the budget has room for one"
+    return f"no counted feature is known to {does} the change touches, {benchmarks}, {NO_ROOM}"

@@ -319,6 +319,7 @@ class Page:
     """Everything a report shows.
 
     `headline` is its first line; `answers` says whether answers changed; `records` are the raw records, embedded so that readers can check.
+    `before` is what is to be read before the result, "" for nothing: an exact count, or that no new line of the change ran.
     For a measured change, `notes` say what it touches and why these scenarios were chosen. `decision` is that of a gate, where one decided;
     `counts` are its counts of the host's work, in the form of the JSON; `host_work` is that, and what scenarios counted, as shown.
     `blames` say which units bring a change, where that was asked, and `exposures` what host time is worth, where that was measured.
@@ -336,6 +337,7 @@ class Page:
     warnings: tuple[str, ...]
     records: tuple[Record, ...]
     notes: tuple[str, ...] = ()
+    before: str = ""
     decision: Decision | None = None
     counts: Mapping[str, Any] | None = None
     host_work: tuple[HostWorkView, ...] = ()

@@ -149,7 +149,7 @@ def _blame(view: BlameView) -> str:
     lines = [f"{escape(f'{view.builds[0]} to {view.builds[1]}, {view.metric}')}: {escape(' to '.join(view.values))}", ""]
     for one in view.guilty[:MOST_BLAMED]:
         known = f"; {one.known}" if one.known else ""
-        named = f"{one.function or one.file} ({one.file}, lines {one.lines}){known}"
+        named = f"{one.function or one.file} ({one.file}, lines {one.hunks or one.lines}){known}"
         lines.append(f"- **{escape(formatting.share(one.share, one.interval))}** {escape(named)}")
     lines += [f"- and {len(view.guilty) - MOST_BLAMED} more"] if len(view.guilty) > MOST_BLAMED else []
     lines += ["", f"With these taken back: {escape(view.answer)}"] if view.answer else []

@@ -11,7 +11,7 @@ from perfproof.report.base import formatting, units
 from perfproof.report.base.page_model import Page
 from perfproof.report.formats import gate_view
 from perfproof.report.formats.gate_view import Line
-from perfproof.report.formats.markdown import escape, few, fold, table
+from perfproof.report.formats.markdown import escape, few, fold, sentence, table
 
 MARK = "<!-- perfproof gate -->"
 """The first line of a comment; the next run finds the comment by it and replaces it."""
@@ -41,9 +41,9 @@ def head(page: Page, decision: Decision) -> Iterable[str]:
     if reasons:
         yield few(reasons, 8)
     if decision.todo:
-        yield "**What to do**\n\n" + few([f"- {escape(each)}" for each in decision.todo])
+        yield "**What to do**\n\n" + few([f"- {sentence(each)}" for each in decision.todo])
     if decision.notes:
-        yield _measured([f"- {escape(each)}" for each in decision.notes])
+        yield _measured([f"- {sentence(each)}" for each in decision.notes])
 
 
 def _measured(notes: Sequence[str]) -> str:

@@ -10,6 +10,7 @@ from perfproof.model.base.untrusted import shorten
 from perfproof.report.text.shown_rows import Shown
 
 _SPECIAL = re.compile(r"[\\`*_\[\]|~#^$]")
+_COMMAND = ": perfproof "
 _AT_START = re.compile(r"^([+\-=])|^(\d{1,9})(?=[.)](?:\s|$))")
 
 
@@ -24,6 +25,19 @@ def fence(text: str) -> str:
     longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
     mark = "`" * max(3, longest + 1)
     return f"{mark}sh\n{text}\n{mark}"
+
+
+def code(text: str) -> str:
+    """A span of code that its text can't end. GitHub finds no mention in it, so its text can be copied as it is."""
+    mark = "`" * (max((len(run) for run in re.findall(r"`+", text)), default=0) + 1)
+    pad = " " if text.startswith("`") or text.endswith("`") else ""
+    return f"{mark}{pad}{text}{pad}{mark}"
+
+
+def sentence(text: str) -> str:
+    """An escaped sentence; a command of perfproof that it ends in is code, to be copied from the raw text too."""
+    words, sign, command = text.partition(_COMMAND)
+    return f"{escape(words)}: {code(sign.removeprefix(': ') + command)}" if sign else escape(text)
 
 
 def fold(title: str, body: str) -> str:

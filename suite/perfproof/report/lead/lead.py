@@ -19,7 +19,7 @@ from perfproof.report.lead.lead_groups import Chosen
 from perfproof.report.lead.lead_rows import lead_row
 from perfproof.report.lead.next_step import next_step
 from perfproof.report.text import answer_text
-from perfproof.report.text.exact_first import exact_first
+from perfproof.report.text.exact_first import exact_beside, exact_first
 from perfproof.report.text.headline import MICRO, nouns
 from perfproof.report.text.shown_rows import ALARM, COSTS, SAVES
 
@@ -57,19 +57,28 @@ def _result(page: Page, chosen: Sequence[Chosen]) -> str:
     compared = [scenario for scenario in page.scenarios if scenario.of_answers and not scenario.itself and not scenario.control]
     speed = [pair for pair in chosen if not pair[0].of_answers and not pair[0].itself]
     worst = next((each for each in OUTCOMES if any(scenario.outcome == each for scenario in compared)), None)
-    parts = []
+    parts = [page.before] if page.before else []
     if worst is not None and (worst != Outcome.EQUIVALENT or not speed):
         head = answer_text.HEADS[worst] if worst != Outcome.EQUIVALENT else answer_text.head(compared).partition(":")[0].partition(".")[0]
         parts.append(f"{head}{_with([scenario for scenario in compared if scenario.outcome == worst])}")
     if speed:
         changes = [pair for pair in speed if _of(pair).place == _of(speed[0]).place]
         exact = exact_first(speed[0][0])
-        parts.append(
-            f"{_of(speed[0]).name}: {exact}".removeprefix(": ") if exact else _summed(changes, len({_of(pair).title for pair in speed}) > 1)
-        )
+        counted = "" if exact else next((found for pair in changes if (found := _counted_first(pair, changes))), "")
+        parts += [f"{_of(speed[0]).name}: {exact}".removeprefix(": ")] if exact else [counted] if counted else []
+        told = [pair for pair in changes if not pair[1].exact] if counted else changes
+        parts += [] if exact else [_summed(told, len({_of(pair).title for pair in speed}) > 1)]
         beside = (lead_row(*pair) for pair in speed if pair not in changes)
         parts += list(dict.fromkeys(f"{one.subject.name} contradicted by a repeat" for one in beside if one.note))
     return "; ".join(parts) or page.headline
+
+
+def _counted_first(pair: Chosen, pairs: Sequence[Chosen]) -> str:
+    """What counts say exactly of a scenario whose times are open; "" where any of the `pairs` is settled, which is greater news."""
+    if not all(row.verdict in (Outcome.INCONCLUSIVE, Outcome.UNTESTABLE) or row.exact for _, row in pairs):
+        return ""
+    exact = exact_beside(pair[0])
+    return f"{_of(pair).name}: {exact}".removeprefix(": ") if exact else ""
 
 
 def _with(compared: Sequence[ScenarioView]) -> str:
@@ -139,7 +148,8 @@ def _in_words(one: LeadRow, row: Judged, name: str, limit: str, whole: bool) -> 
         interval, way = f" {one.interval}" if whole else "", ", lower is better" if one.row.better == "lower" else ""
         return f"{name} is not settled{limit}: {one.number}{interval}{way}"
     if row.verdict == Outcome.EQUIVALENT:
-        return f"{name} did not change by more than {formatting.margin(row).removeprefix('±').strip(units.THIN)}{limit}"
+        margin = formatting.margin(row).removeprefix("±").strip(units.THIN)
+        return f"{name} did not change{'' if margin == units.NONE else f' by more than {margin}'}{limit}"
     if row.verdict == Outcome.UNTESTABLE:
         return f"{name} could not be tested{limit}"
     if row.verdict in (Outcome.IMPROVED, Outcome.REGRESSED) and not formatting.of_host(row.metric, row.verdict, row.reason):

@@ -31,6 +31,8 @@ PATIENCE, MOST_BLOCKS = 60.0, 100
 """The minutes that a next step may take, and the blocks."""
 LONG = 15.0
 """The minutes beyond which the machine is calibrated first."""
+NEVER_RAN = "nothing ran the changed code"
+"""How the reason of a scenario begins that never ran the change, as its trials are attested."""
 _BLOCKS = re.compile(r"--blocks (\d+)")
 _IN_ALL = re.compile(r"\((\d+) in all(?:, ([^)]*))?\)")
 _AGAIN = re.compile(r"--blocks \d+ into another results folder, ([^)]*)\)")
@@ -150,6 +152,8 @@ def _untested(_: Page, scenario: ScenarioView) -> Step | None:
     if scenario.rows and row is None:
         return None
     why = formatting.reason(row) if row else "no metric was compared"
+    if NEVER_RAN in why:
+        return f"choose or write a scenario that runs the change (--scenarios): {scenario.name} does not ({in_few_words(why)})", ""
     return f"fix the cause, then measure {scenario.name} again ({in_few_words(why)})", scenario.commands[0]
 
 

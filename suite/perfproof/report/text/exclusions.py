@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from perfproof.analysis.stats.number_format import count, folded
+from perfproof.analysis.trials.invalidation import ONLY_COUNTED
 from perfproof.model.verdicts.judged import Judged
 from perfproof.report.base import formatting
 from perfproof.report.base.page_model import TrialView
@@ -26,8 +27,10 @@ def unjudged(rows: Sequence[Judged], trials: Sequence[TrialView]) -> tuple[str, 
 def spoilt(trials: Sequence[TrialView]) -> Iterable[str]:
     """The trials that do not count, by arm, status and reason, with their blocks; reasons that differ only in numbers are one line.
 
-    Valid trials whose block was measured again are one line at the end.
+    Valid trials whose block was measured again are one line at the end. Of what was counted first nothing is told once it was timed.
     """
+    timed = {(trial.block, trial.arm) for trial in trials if trial.reason != ONLY_COUNTED}
+    trials = [trial for trial in trials if trial.reason != ONLY_COUNTED or (trial.block, trial.arm) not in timed]
     replaced = [trial.block for trial in trials if not trial.ok and trial.reason == REPLACED]
     amiss = [trial for trial in trials if not trial.ok and trial.reason != REPLACED]
     one_for = folded(trial.reason for trial in amiss)

@@ -10,7 +10,7 @@ from perfproof.model.verdicts.judged import OUTCOMES, Outcome
 from perfproof.model.workloads.kind import Scope
 from perfproof.report.base import formatting
 from perfproof.report.base.page_model import ScenarioView
-from perfproof.report.text.exact_first import exact_first
+from perfproof.report.text.exact_first import exact_beside, exact_first
 from perfproof.report.text.shown_rows import became, loses
 
 ITSELF = " against itself"
@@ -51,13 +51,14 @@ def headline(scenarios: Sequence[ScenarioView]) -> str:
         one = scenarios[0]
         if exact := exact_first(one):
             return f"{one.name}{_apart(one)}: {exact}{also(scenarios)}"
-        return f"{one.name}{ITSELF if one.itself else ''} {_is(_result(one), 1)}{_apart(one)}{also(scenarios)}"
+        counted = f"{exact}; " if (exact := exact_beside(one)) else ""
+        return f"{counted}{one.name}{ITSELF if one.itself else ''} {_is(_result(one), 1)}{_apart(one)}{also(scenarios)}"
     clauses = _grouped([each for each in scenarios if not beside(each)])
     for words in (UNPATCHED, TAKEN_OUT, CONTROLS):
         apart = ", and ".join(_grouped([each for each in scenarios if beside(each) == words]))
         clauses += [f"{words}: {apart}"] if apart else []
     if all(each.outcome != Outcome.REGRESSED or each.control for each in scenarios):
-        clauses = [f"{each.name}: {exact}" for each in scenarios if (exact := exact_first(each))][:1] + clauses
+        clauses = [f"{each.name}: {exact}" for each in scenarios if (exact := exact_first(each) or exact_beside(each))][:1] + clauses
     return f"{'; '.join(clauses)}{also(scenarios)}"
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from perfproof import store
 from perfproof.analysis.judging.judge import JudgedScenario, judge_scenario
 from perfproof.analysis.trials import trial_groups
-from perfproof.analysis.trials.paired_trials import latest
+from perfproof.analysis.trials.paired_trials import latest, only_counted
 from perfproof.builds.install.ready_build import ReadyBuild
 from perfproof.model.base.errors import BadInput
 from perfproof.model.records import definition_diff
@@ -49,7 +49,8 @@ def missing(block: Block, kept: Sequence[Record]) -> tuple[str, ...]:
 
 def standing(records: Sequence[Record]) -> list[Record]:
     """The records that a run continues from: blocks that a rule threw out in an earlier run are still to be measured, on a quieter
-    machine."""
+    machine, and so are those that were only counted."""
+    records = [record for record in records if not only_counted(record)]
     spoilt = {record.block for record in latest(records) if record.status == "invalid"}
     return [record for record in records if record.block not in spoilt or record.status not in ("ok", "invalid")]
 

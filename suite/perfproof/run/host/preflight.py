@@ -63,8 +63,8 @@ def settle(
     """
     if not (why := busy(look())):
         return
-    if not anyway:
-        say(f"{why}; waiting up to {wait:.0f} s for it to become quiet")
+    if wait > 0 and not anyway:
+        say(f"{why}; waiting up to {wait:.0f} s for it to become quiet (--wait 0 does not wait)")
     began = clock()
     while why and not anyway and clock() - began < wait:
         sleep(PAUSE)

@@ -79,7 +79,7 @@ def nothing_measured(minutes: float) -> str:
     """The message that a budget was used up before anything was measured, with the remedy."""
     return (
         f"the time budget of {minutes:g} minutes was used up before anything was measured (on builds, on waiting for the machine, on a "
-        "first trial): allow more with --budget, or make the builds beforehand with 'perfproof setup'"
+        "first trial): allow more with --budget, do not wait with --wait 0, or make the builds beforehand with 'perfproof setup'"
     )
 
 

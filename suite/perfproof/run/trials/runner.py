@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from perfproof.builds.install.ready_build import ReadyBuild
 from perfproof.model.records.record import Record
@@ -33,6 +33,16 @@ class Runner(Protocol):
 
     def close(self) -> None:
         """Ends everything that still runs."""
+        ...
+
+
+@runtime_checkable
+class CountsFirst(Protocol):
+    """A runner that can count the work of its arms apart from timed trials: counts need no quiet machine, so they need not wait for one."""
+
+    def count_first(self, block: Block, arms: Sequence[str], before: Sequence[Record]) -> Iterator[Record]:
+        """Counts the arms in runs that are not timed, and yields a record of each that could be counted; timed trials of the block take its
+        counts over. `before` are such records of an earlier run, whose arms are not counted again."""
         ...
 
 

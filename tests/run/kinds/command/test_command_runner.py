@@ -11,6 +11,7 @@ from typing import Any
 import psutil
 import pytest
 
+from perfproof.analysis.trials.invalidation import ONLY_COUNTED
 from perfproof.builds.install.packages_beside import place_of
 from perfproof.builds.install.ready_build import ReadyBuild
 from perfproof.builds.overlays.commit_files import pinned
@@ -26,6 +27,18 @@ LATENCY = {"latency": {"pattern": r"latency: ([0-9.]+) ms", "unit": "ms"}}
 
 def run(build: ReadyBuild, folder: Path, script: str, *patches: str, helper: str = "", arm_files: Any = None, **workload: Any) -> Record:
     """One trial of a script that lies in a folder of its own."""
+    runner, block = opened(build, folder, script, *patches, helper=helper, arm_files=arm_files, **workload)
+    try:
+        (record,) = runner.trials(block, ("plain",))
+    finally:
+        runner.close()
+    return record
+
+
+def opened(
+    build: ReadyBuild, folder: Path, script: str, *patches: str, helper: str = "", arm_files: Any = None, **workload: Any
+) -> tuple[CommandRunner, Block]:
+    """A runner of such a script, and its first block."""
     files = folder / "files"
     files.mkdir(exist_ok=True)
     (files / "script.py").write_text(script)
@@ -46,11 +59,7 @@ def run(build: ReadyBuild, folder: Path, script: str, *patches: str, helper: str
     scenario = dataclasses.replace(scenario, arms=(arm, *scenario.arms[1:]))
     runner = CommandRunner(scenario, {"default": build}, folder / "results", seed=3, watch=(), say=lambda _: None)
     runner.check()
-    try:
-        (record,) = runner.trials(Block(scenario=scenario, number=1, order=("plain",), seed=0), ("plain",))
-    finally:
-        runner.close()
-    return record
+    return runner, Block(scenario=scenario, number=1, order=("plain",), seed=0)
 
 
 def test_a_script_with_a_helper_is_measured_and_attested(toy_build: ReadyBuild, tmp_path: Path) -> None:
@@ -229,6 +238,41 @@ def test_the_python_of_a_command_is_counted_apart_from_its_timed_run(toy_build: 
     assert [(table["waves"], table["odd"], table["at"]) for table in tables] == [(2, [], {})] * 3
     assert not any("vllm" in name for table in tables for name in table["functions"])
     assert found[0].warnings == found[1].warnings
+
+
+@pytest.mark.parametrize("known", [False, True])
+def test_counts_that_came_first_are_those_of_the_timed_trial(toy_build: ReadyBuild, tmp_path: Path, known: bool) -> None:
+    """An arm is counted without a timed run, and proves what it ran; the timed trial counts nothing again, nor does a later run that is
+    told of the record. A block behind it is counted by itself."""
+    runner, block = opened(toy_build, tmp_path, COUNTED.replace("{turns}", "10"), count_python=True)
+    (first,) = runner.count_first(block, ("plain",), ())
+    assert (first.status, first.reason, first.measurements) == ("invalid", ONLY_COUNTED, {})
+    assert first.attestation is not None
+    assert first.attestation.vllm_version == toy_build.fingerprint.vllm_version
+    if known:
+        runner, block = opened(toy_build, tmp_path, COUNTED.replace("{turns}", "10"), count_python=True)
+        assert list(runner.count_first(block, ("plain",), (first,))) == []
+    (timed,) = runner.trials(block, ("plain",))
+    assert (timed.status, timed.counts, "counting" in timed.seconds) == ("ok", first.counts, False)
+    assert "wall_time" in timed.measurements
+    (second,) = runner.trials(dataclasses.replace(block, number=2), ("plain",))
+    assert "counting" in second.seconds
+    assert second.counts[""]["functions"] == first.counts[""]["functions"]
+
+
+@pytest.mark.parametrize(
+    ("script", "status"),
+    [("print('latency: 1 ms')", "unattested"), ("import vllm, os\nprint('latency: 1 ms', flush=True)\nos._exit(0)", "ok")],
+)
+def test_what_proves_nothing_or_can_not_be_counted_is_left_to_the_timed_trial(
+    toy_build: ReadyBuild, tmp_path: Path, script: str, status: str
+) -> None:
+    """No record is left of it; the timed trial says what is wrong."""
+    runner, block = opened(toy_build, tmp_path, script, count_python=True)
+    assert list(runner.count_first(block, ("plain",), ())) == []
+    (timed,) = runner.trials(block, ("plain",))
+    assert timed.status == status
+    assert any("its Python was not counted" in each for each in timed.warnings) is (status == "ok")
 
 
 def test_a_smaller_command_may_be_counted_than_is_timed(toy_build: ReadyBuild, tmp_path: Path) -> None:

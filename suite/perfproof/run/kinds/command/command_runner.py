@@ -9,11 +9,12 @@ from __future__ import annotations
 import os
 import resource
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import Any
 
+from perfproof.analysis.trials.invalidation import ONLY_COUNTED
 from perfproof.builds.install.packages_beside import beside, versions
 from perfproof.builds.install.ready_build import ReadyBuild
 from perfproof.builds.overlays.commit_files import laid_out
@@ -21,22 +22,25 @@ from perfproof.model.base.errors import BadInput, CannotRun
 from perfproof.model.base.name_lists import few
 from perfproof.model.kinds.command.command_document import COMMAND
 from perfproof.model.kinds.command.command_workload import MODEL, PYTHON, CommandWorkload
+from perfproof.model.records.private_paths import shown
+from perfproof.model.records.record import Record
+from perfproof.model.scenarios.plan import Block
 from perfproof.model.scenarios.scenario import Arm, Model, Scenario
 from perfproof.model.workloads.file_folder import CommitFiles, FileFolder
 from perfproof.run.checks import catalog
-from perfproof.run.host import telemetry
+from perfproof.run.host import environment, telemetry
 from perfproof.run.host.environment import usable_cores
 from perfproof.run.host.instruction_counter import OfChildren
 from perfproof.run.kinds.command.printed_numbers import MOST_BYTES, read, whole
 from perfproof.run.kinds.command.python_counts import BLOCKS, MOST, agree, counted_round, read_counted
 from perfproof.run.processes import attestation
-from perfproof.run.processes.trial_process import arm_variables, build_environment, start
+from perfproof.run.processes.trial_process import arm_variables, build_environment, scrub, start
 from perfproof.run.servers.launch_spec import HERE, locate_model, model_faults
 from perfproof.run.servers.server import resident
 from perfproof.run.servers.server_pool import next_log
 from perfproof.run.trials.runner import RunnerKind, one_each
 from perfproof.run.trials.runner_base import ProcessRunner
-from perfproof.run.trials.trial_run import TrialRun, ending, looks
+from perfproof.run.trials.trial_run import TrialRun, ending, looks, start_trial
 
 NEVER_IMPORTED = (
     "no process of the command imported vLLM: it proves nothing of the arm's build; run it with {python}, without -I, -E and -S, "
@@ -92,6 +96,7 @@ class CommandRunner(ProcessRunner[CommandWorkload]):
         wanted = self.workload.packages
         self._beside = {arm.build: beside(self._build(arm), wanted, self.say) for arm in self.scenario.arms} if wanted else {}
         self._given_up: set[str] = set()
+        self._first: dict[str, tuple[dict[str, Any], list[str]]] = {}
 
     def _files_of(self, arm: Arm) -> FileFolder | None:
         """The folder that the arm's trials run in copies of: its own files, or the workload's."""
@@ -157,32 +162,70 @@ class CommandRunner(ProcessRunner[CommandWorkload]):
 
     # --- its Python, counted -----------------------------------------------------------------------------
 
+    def count_first(self, block: Block, arms: Sequence[str], before: Sequence[Record]) -> Iterator[Record]:
+        """See `CountsFirst`. What was counted counts only if its process proved which vLLM it imported; else the timed trial counts."""
+        self._first |= {one.arm: (dict(one.counts), list(one.warnings)) for one in before}
+        of = {arm.name: arm for arm in self.scenario.arms}
+        for arm in (of[name] for name in arms if name not in self._first):
+            build = self._build(arm)
+            trial = start_trial(block, arm, build)
+            attests = self._count_now(trial, build)
+            warnings = trial.warnings[len(build.warnings) :]
+            if not trial.counts:
+                self._first[arm.name] = ({}, warnings)
+                continue
+            trial.attestation = attestation.read(attests, build, arm)
+            if trial.attestation is None or not trial.prove(build):
+                continue
+            trial.environment |= {**environment.of_build(build, self._variables(build, arm, attests)), **self._recorded(arm)}
+            trial.finish(build)
+            if trial.status == "ok":
+                trial.failed(ONLY_COUNTED, outside=True)
+                self._first[arm.name] = (trial.counts, warnings)
+                yield trial.record(seed=self.seed, how=self.how, results=self.results)
+
+    def _recorded(self, arm: Arm) -> dict[str, Any]:
+        """What a record says of the command itself."""
+        beside = {"packages_beside": versions(self._beside[arm.build])} if self._beside else {}
+        return {"arguments": shown([scrub(word) for word in self.workload.run]), **beside}
+
     def _count(self, trial: TrialRun, build: ReadyBuild) -> None:
-        """Counts the command's Python in runs of their own, until two agree; a warning says why there is no count."""
-        if trial.block.number > BLOCKS or trial.arm.name in self._given_up:
-            return
+        """The counts of a timed trial: those of `count_first`, else counted now."""
+        first = self._first.get(trial.arm.name) if trial.block.number == 1 else None
+        if first is not None:
+            trial.counts = first[0]
+            trial.warnings += first[1]
+        elif trial.block.number <= BLOCKS and trial.arm.name not in self._given_up:
+            self._count_now(trial, build)
+
+    def _count_now(self, trial: TrialRun, build: ReadyBuild) -> Path:
+        """Counts the command's Python in runs of their own, until two agree; a warning says why there is no count. Returns the folder in
+        which the last of them attested."""
         began, runs = time.monotonic(), list[dict[str, Any]]()
         others: list[str] = []
+        attests = self._folder("attest")
         try:
             while len(runs) < MOST and not (runs and agree(runs)):
-                document, others = read_counted(self._counted_run(trial, build))
+                attests = self._folder("attest")
+                document, others = read_counted(self._counted_run(trial, build, attests))
                 runs.append(document)
         except CannotRun as error:
             self._given_up.add(trial.arm.name)
             trial.warnings.append(f"its Python was not counted: {error}")
-            return
+            return attests
         finally:
             trial.seconds["counting"] = time.monotonic() - began
         at = {"command": " ".join(self.workload.count_run[1:])} if self.workload.count_run else {}
         trial.counts = {"": counted_round(runs, at)}
         if others:
             trial.warnings.append(f"its Python was counted in its first process alone; beside it: {few(sorted(set(others)), 3)}")
+        return attests
 
-    def _counted_run(self, trial: TrialRun, build: ReadyBuild) -> Path:
+    def _counted_run(self, trial: TrialRun, build: ReadyBuild, attests: Path) -> Path:
         """The file that a counted run left. What it attests proves nothing of a timed run. Raises `CannotRun` as `_run` does."""
         arm, folder, file = trial.arm, self._laid_out(trial.arm), self._folder("count") / "count.json"
         words = self._words(self.workload.count_run or self.workload.run, build, folder)
-        variables = {**self._variables(build, arm, self._folder("attest")), "PERFPROOF_COUNT": str(file)}
+        variables = {**self._variables(build, arm, attests), "PERFPROOF_COUNT": str(file)}
         doing = f"arm {arm.name}: the command is counted"
         with start(words, environment=variables, log=next_log(self._logs, f"{arm.name}-counted"), folder=folder, grace=5.0) as running:
             for _ in looks(running, self.say, doing, self.workload.timeout, LONGER):
