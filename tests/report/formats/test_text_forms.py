@@ -215,6 +215,17 @@ def test_a_command_at_the_end_of_a_sentence_is_code_as_it_is_typed(text: str, sh
     assert markdown.sentence(text) == shown
 
 
+@pytest.mark.parametrize("hostile", ["<img src=x>", "@everyone ", "`", "[a](b)"])
+@pytest.mark.parametrize("times", [1, 30, 35, 60, 200])
+def test_a_line_that_is_cut_holds_no_span_of_code(hostile: str, times: int) -> None:
+    """Where a span lost one of its ends, what it held would not be escaped."""
+    text = f"take it back: perfproof blame {hostile * times}"
+    listed = markdown.few([f"- {markdown.sentence(text)}"])
+    whole = listed == f"- take it back: {markdown.code(text.partition(': ')[2])}"
+    assert whole or listed == markdown.few([f"- {markdown.escape(text)}"])
+    assert whole == (len(f"- take it back: {markdown.code(text.partition(': ')[2])}") <= markdown.LONGEST)
+
+
 def test_the_title_of_a_fold_calls_nobody() -> None:
     """A name in a title is HTML, in which GitHub looks for mentions, too."""
     assert "<summary>Raw values: @<!-- -->me #<!-- -->1 &lt;b&gt;</summary>" in markdown.fold("Raw values: @me #1 <b>", "x")

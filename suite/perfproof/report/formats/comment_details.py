@@ -15,7 +15,7 @@ from perfproof.model.verdicts.judged import Judged, Outcome
 from perfproof.report.base import formatting, units
 from perfproof.report.base.cause_model import BlameView
 from perfproof.report.base.page_model import ExposureView, Fact, Page, ScenarioView
-from perfproof.report.formats.markdown import escape, fence, few, table, verdict_of
+from perfproof.report.formats.markdown import LONGEST, escape, fence, few, table, verdict_of
 from perfproof.report.text import answer_text, exclusions, sentences, table_headers, word_list
 from perfproof.report.text.shown_rows import shown as displayed
 
@@ -129,7 +129,7 @@ def _answers(scenario: ScenarioView) -> list[str]:
 
 
 def _listed(title: str, texts: Iterable[str], most: int = 30) -> Iterator[str]:
-    if found := [f"- {shorten(escape(each), 400)}" for each in texts]:
+    if found := [f"- {shorten(escape(each), LONGEST)}" for each in texts]:
         yield f"**{title}**\n\n" + few(found, most)
 
 

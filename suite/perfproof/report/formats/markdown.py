@@ -9,6 +9,8 @@ from collections.abc import Iterable, Sequence
 from perfproof.model.base.untrusted import shorten
 from perfproof.report.text.shown_rows import Shown
 
+LONGEST = 400
+"""The most characters of a line of a list."""
 _SPECIAL = re.compile(r"[\\`*_\[\]|~#^$]")
 _COMMAND = ": perfproof "
 _AT_START = re.compile(r"^([+\-=])|^(\d{1,9})(?=[.)](?:\s|$))")
@@ -35,9 +37,13 @@ def code(text: str) -> str:
 
 
 def sentence(text: str) -> str:
-    """An escaped sentence; a command of perfproof that it ends in is code, to be copied from the raw text too."""
+    """An escaped sentence; a command of perfproof that it ends in is code, to be copied from the raw text too.
+
+    Not in a line that will be cut: a span of code that lost its end would leave text that is not escaped.
+    """
     words, sign, command = text.partition(_COMMAND)
-    return f"{escape(words)}: {code(sign.removeprefix(': ') + command)}" if sign else escape(text)
+    told = f"{escape(words)}: {code(sign.removeprefix(': ') + command)}" if sign else ""
+    return told if told and len(told) <= LONGEST - len("- ") else escape(text)
 
 
 def fold(title: str, body: str) -> str:
@@ -48,7 +54,7 @@ def fold(title: str, body: str) -> str:
 def few(listed: Sequence[str], most: int = 30) -> str:
     """A list of escaped lines, at most `most` of them."""
     more = [f"- and {len(listed) - most} more, in the HTML report"] if len(listed) > most else []
-    return "\n".join([*(shorten(each, 400) for each in listed[:most]), *more])
+    return "\n".join([*(shorten(each, LONGEST) for each in listed[:most]), *more])
 
 
 SIGNS = {

@@ -17,7 +17,7 @@ from perfproof.report.base import formatting, units
 from perfproof.report.base.lead_model import LeadLine
 from perfproof.report.base.page_model import Page, ScenarioView
 from perfproof.report.formats import comment_details, gate_summary
-from perfproof.report.formats.markdown import SIGNS, code, escape, few, fold, sentence, table, verdict_of
+from perfproof.report.formats.markdown import LONGEST, SIGNS, code, escape, few, fold, sentence, table, verdict_of
 from perfproof.report.lead.lead import lead
 from perfproof.report.lead.lead_rows import lead_row
 from perfproof.report.lead.subjects import subject
@@ -62,7 +62,7 @@ def _head(page: Page) -> Iterable[str]:
     yield f"### {escape(first.result)}"
     if first.changed:
         yield escape(first.changed)
-    notes = [f"- {shorten(sentence(each), 400)}" for each in page.notes]
+    notes = [f"- {shorten(sentence(each), LONGEST)}" for each in page.notes]
     if notes:
         yield "\n".join(notes[:MOST_NOTES])
     rows = _changed(page)
@@ -163,6 +163,6 @@ def _lacking(scenario: ScenarioView) -> str:
 
 def _folded(page: Page, head: str) -> Iterable[tuple[str, str]]:
     if page.decision is None and len(page.notes) > MOST_NOTES:
-        yield "More about the change", "\n".join(f"- {shorten(sentence(each), 400)}" for each in page.notes[MOST_NOTES:])
+        yield "More about the change", "\n".join(f"- {shorten(sentence(each), LONGEST)}" for each in page.notes[MOST_NOTES:])
     told = [] if page.decision is not None else [row for _, row in _changed(page)[:MOST_ROWS]]
     yield from comment_details.parts(page, told, head)
