@@ -129,6 +129,33 @@ def test_an_interrupted_run_goes_on_with_the_trials_that_are_missing(tmp_path: P
     assert len({one.trial for one in store.read(tmp_path).records}) == 12
 
 
+@pytest.mark.parametrize(
+    "workload",
+    [
+        DEFINITION["workload"] | {"alternate_rounds": True},
+        {"kind": "serve", "model": {"layers": 1}, "client": {"random-output-len": 8}, "requests": 8, "launches": "blockwise"},
+    ],
+    ids=["rounds that alternate", "blockwise servers"],
+)
+@pytest.mark.parametrize("after", [1, 4, 5, 11])
+def test_a_block_whose_trials_belong_together_is_measured_again_whole(tmp_path: Path, workload: dict[str, Any], after: int) -> None:
+    """Broken off between its trials, it begins anew: its trials are never paired over a gap."""
+
+    def interrupt(one: Record, tries: int) -> Record:
+        if len(first.ran) > after:
+            raise KeyboardInterrupt
+        return dataclasses.replace(one, how="blockwise server" if workload["kind"] == "serve" else one.how)
+
+    plan = make_plan([scenario(workload=workload)], seed=0)
+    first, second = FakeRunner(fate=interrupt), FakeRunner(fate=interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        carry_out(plan, tmp_path, first)
+    first.ran.clear()
+    carry_out(plan, tmp_path, second)
+    whole = [trial for block in plan.blocks[after // 2 :] for trial in ((block.scenario.name, block.number, arm) for arm in block.order)]
+    assert second.ran == whole
+
+
 @pytest.mark.parametrize(("bad", "again"), [(1, 1), (3, 3), (9, 3)])
 def test_an_invalid_block_is_measured_again_whole_three_times_at_most(tmp_path: Path, bad: int, again: int) -> None:
     """One invalid trial costs its block, which is measured again at the end until it is valid; every measurement is kept."""

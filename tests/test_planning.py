@@ -64,7 +64,7 @@ def test_the_minutes_of_a_plan_are_those_of_its_a_a_until_a_run_has_measured_its
     assert estimates(plan, [record], [seen], seen.machine)[0].source == "12 trials, measured at 30.0 s each"
 
 
-def test_scenarios_whose_servers_together_up_come_last_and_one_after_another(tmp_path: Path) -> None:
+def test_scenarios_whose_servers_stay_up_come_last_and_one_after_another(tmp_path: Path) -> None:
     """What leaves nothing up shares its rounds; beside servers that stay nothing else is measured, and one scenario's are up at a time."""
     scenarios = []
     for name, launches in (("one", "shared"), ("two", "fresh"), ("three", "blockwise"), ("four", "fresh")):

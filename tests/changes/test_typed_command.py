@@ -82,12 +82,12 @@ def test_the_command_for_blame_names_builds_as_they_are_typed_here(build: str, t
     """A diff beside the folder keeps its path, and so do a clone and an interpreter: the command can be run as it is printed."""
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
-    change = Change(diff=Path("../work/slow.diff"), repo=None, ref=None, base=None, build=build)
+    change = Change(diff=Path("../mine/slow.diff"), repo=None, ref=None, base=None, build=build)
     (offer,) = blame_notes(change, "python_instructions@new block, 8 requests", ())
     words = shlex.split(offer.partition(": ")[2])
     assert words[:3] == ["perfproof", "blame", "engine_host_cost"]
     assert words[3:] == [
-        *("--good", build, "--bad", f"{build}+../work/slow.diff"),
+        *("--good", build, "--bad", f"{build}+../mine/slow.diff"),
         *("--metric", "python_instructions@new block, 8 requests"),
     ]
     change = Change(diff=None, repo=Path("."), ref="mine", base="main", build=build)

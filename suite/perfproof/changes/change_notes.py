@@ -29,7 +29,7 @@ from perfproof.run.processes.attestation import NEVER_RAN
 TIMES_NOT_TESTED = "times were NOT tested"
 """The start of the sentence on times that a busy machine spoilt, where counts were judged."""
 UNPROVED = "no new line of the change is known to have run"
-"""How it is told that what was measured may have gone past the new lines: it says nothing of them then."""
+"""The start of the sentence on measurements that may have missed the new lines, and so prove nothing about them."""
 MOST_TESTS = 10
 """The most tests listed of each kind."""
 
@@ -125,7 +125,7 @@ def unproved(rows: Sequence[Judged], host: HostCount) -> str:
     """
     if host.findings is None or not host.findings.unreached:
         return ""
-    exact = [row for row in rows if row.exact and row.metric not in ANSWERS and row.verdict not in (None, Outcome.UNTESTABLE)]
+    exact = _judged_counts(rows)
     if any(row.effect != 0 for row in exact) or any(row.verdict in (Outcome.REGRESSED, Outcome.IMPROVED) for row in rows):
         return ""
     never_called = len(host.findings.never_ran) == len(host.findings.touched)
@@ -136,9 +136,14 @@ def exactly_first(rows: Sequence[Judged], host: HostCount) -> str:
     """The count of vLLM's host, where it belongs before the verdicts: no time is settled, and no scenario's own count says as much."""
     timed = [row for row in rows if row.primary and is_timed(row.metric) and row.verdict is not None]
     settled_ = [row for row in timed if row.verdict not in (Outcome.INCONCLUSIVE, Outcome.UNTESTABLE)]
-    own = [row for row in rows if row.exact and row.metric not in ANSWERS and row.verdict not in (None, Outcome.UNTESTABLE)]
+    own = _judged_counts(rows)
     more = any(row.verdict is Outcome.REGRESSED for row in own)
     return host.headline if host.ran and timed and not settled_ and not more and (host.more_work or not own) else ""
+
+
+def _judged_counts(rows: Sequence[Judged]) -> list[Judged]:
+    """The rows of exact counts that have a verdict."""
+    return [row for row in rows if row.exact and row.metric not in ANSWERS and row.verdict not in (None, Outcome.UNTESTABLE)]
 
 
 def measurable(plan: Plan, records: Sequence[Record]) -> tuple[set[str], list[str]]:

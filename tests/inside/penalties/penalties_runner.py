@@ -11,15 +11,9 @@ import types
 from typing import Any
 
 from perfproof.bench import adapter
+from perfproof.bench.penalties import Arrived
 
 ROWS, LENGTH, VOCAB = 6, 72, 23
-
-
-class Copied:
-    """The event of an asynchronous copy to the host, where there is no GPU."""
-
-    def synchronize(self) -> None:
-        """The copy is done."""
 
 
 class Runner:
@@ -154,7 +148,7 @@ class Runner:
         ids = torch.tensor([tokens + [-1] * (width - len(tokens)) for tokens in waiting], dtype=torch.int32, device=self.device)
         # Upstream keeps the tokens of a step without drafts on the device, one a row, for the step after.
         self.batch.prev_sampled_token_ids = ids if width == 1 else ids[:, :1]
-        event: Any = Copied()
+        event: Any = Arrived()
         if self.device == "cuda":
             event = torch.cuda.Event()
             ids = ids.to("cpu", non_blocking=True)

@@ -1,4 +1,4 @@
-"""What does not count is told with its reason, and nothing is told of what was measured after all."""
+"""What does not count is listed with its reason, and what was measured after all is not listed."""
 
 from __future__ import annotations
 

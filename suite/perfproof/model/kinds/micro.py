@@ -69,6 +69,11 @@ class MicroWorkload(Workload):
     def turn_taking_changes(self) -> Mapping[str, Any]:
         return {} if self.alternate_rounds else {"alternate_rounds": True}
 
+    @property
+    def measured_whole(self) -> bool:
+        """Arms take turns, unless they only count."""
+        return self.alternate_rounds and not self.counted_alone
+
     def for_counts(self) -> MicroWorkload:
         """The counted round of each case; a benchmark of the user's own decides itself what it runs."""
         return self if self.files is not None else dataclasses.replace(self, counted_alone=True)

@@ -62,6 +62,10 @@ class ServeWorkload(ModelWorkload):
         return {"client": self.client}
 
     @property
+    def measured_whole(self) -> bool:
+        return self.launches == "blockwise"
+
+    @property
     def servers_together(self) -> bool:
         return self.launches != "fresh"
 

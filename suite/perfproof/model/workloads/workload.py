@@ -93,6 +93,11 @@ class Workload:
         return looked
 
     @property
+    def measured_whole(self) -> bool:
+        """Whether the trials of a block belong together in time, so that a block that was broken off is measured again whole."""
+        return False
+
+    @property
     def servers_together(self) -> bool:
         """Whether the arms' servers are up together, from one trial to the next."""
         return False

@@ -24,16 +24,20 @@ def table(head: Sequence[str], align: str, rows: Iterable[Sequence[str]]) -> str
 
 def fence(text: str) -> str:
     """A code block with a fence that its text can't end."""
-    longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
-    mark = "`" * max(3, longest + 1)
+    mark = _backquotes(text, 3)
     return f"{mark}sh\n{text}\n{mark}"
 
 
 def code(text: str) -> str:
     """A span of code that its text can't end. GitHub finds no mention in it, so its text can be copied as it is."""
-    mark = "`" * (max((len(run) for run in re.findall(r"`+", text)), default=0) + 1)
+    mark = _backquotes(text, 1)
     pad = " " if text.startswith("`") or text.endswith("`") else ""
     return f"{mark}{pad}{text}{pad}{mark}"
+
+
+def _backquotes(text: str, least: int) -> str:
+    """A run of backquotes that is longer than any in the text."""
+    return "`" * max(least, max(map(len, re.findall(r"`+", text)), default=0) + 1)
 
 
 def sentence(text: str) -> str:

@@ -21,7 +21,7 @@ from perfproof.report.base.page_model import Page, ScenarioView
 from perfproof.report.formats import gate_view
 from perfproof.report.text import behind_counts, sentences, table_headers
 from perfproof.report.text.exact_first import UNTESTED, exact_first
-from perfproof.report.text.shown_rows import CONTRADICTED, Shown, contradiction, outcome, shown, sides
+from perfproof.report.text.shown_rows import CONTRADICTED, Shown, outcome, shown, sides
 
 COLOURS: dict[Outcome | None, str] = {
     Outcome.REGRESSED: "bold red",
@@ -255,12 +255,12 @@ def _verdict(one: Shown, wide: bool) -> Text:
 
 
 def _contradictions(scenario: ScenarioView) -> Iterator[str]:
-    """What contradicts a row whose verdict is *contradicted*, with the folder that it lies in; rows that are alike are told once."""
-    told: dict[str, list[str]] = {}
-    for row in scenario.rows:
-        if note := contradiction(scenario, row):
-            told.setdefault(note, []).append(f"{formatting.label(row.metric)} ({shown(scenario, row).row.candidate})")
-    yield from (f"{formatting.listed(rows)}: {note}" for note, rows in told.items())
+    """What contradicts rows whose verdict is *contradicted*, with the folder that it lies in; rows that are alike share a line."""
+    contradicted: dict[str, list[str]] = {}
+    for one in (shown(scenario, row) for row in scenario.rows):
+        if one.note:
+            contradicted.setdefault(one.note, []).append(f"{formatting.label(one.row.metric)} ({one.row.candidate})")
+    yield from (f"{formatting.listed(rows)}: {note}" for note, rows in contradicted.items())
 
 
 def _bullets(lines: Iterable[str], what: str, style: str) -> Iterable[RenderableType]:

@@ -27,7 +27,7 @@ def unjudged(rows: Sequence[Judged], trials: Sequence[TrialView]) -> tuple[str, 
 def spoilt(trials: Sequence[TrialView]) -> Iterable[str]:
     """The trials that do not count, by arm, status and reason, with their blocks; reasons that differ only in numbers are one line.
 
-    Valid trials whose block was measured again are one line at the end. Of what was counted first nothing is told once it was timed.
+    Valid trials whose block was measured again are one line at the end. A trial that was counted first is left out once it was timed.
     """
     timed = {(trial.block, trial.arm) for trial in trials if trial.reason != ONLY_COUNTED}
     trials = [trial for trial in trials if trial.reason != ONLY_COUNTED or (trial.block, trial.arm) not in timed]

@@ -39,12 +39,14 @@ def of_block(block: Block, records: Sequence[Record]) -> list[Record]:
 
 
 def missing(block: Block, kept: Sequence[Record]) -> tuple[str, ...]:
-    """The block's arms without a record, in its order; all its arms if one was invalid, because then the whole block is measured again."""
+    """The block's arms without a record, in its order; all its arms where the whole block is measured again: if one was invalid, or if one
+    is missing of a block whose trials belong together."""
     records = of_block(block, latest(kept))
     if any(record.status == "invalid" for record in records):
         return block.order
     there = {record.arm for record in records}
-    return tuple(arm for arm in block.order if arm not in there)
+    absent = tuple(arm for arm in block.order if arm not in there)
+    return block.order if absent and block.scenario.workload.measured_whole else absent
 
 
 def standing(records: Sequence[Record]) -> list[Record]:

@@ -135,14 +135,14 @@ class MicroRunner:
         self._hash_seed = 0
 
     def trials(self, block: Block, arms: Sequence[str]) -> Iterator[Record]:
-        """Runs a trial of each of `arms` in that order, yielding each record as its trial ends; of all arms if their rounds alternate."""
-        began, arms = time.monotonic(), block.order if _alternates(block) else arms
+        """Runs a trial of each of `arms` in that order, yielding each record as its trial ends."""
+        began = time.monotonic()
         if block.number != self._round:
             self.close()
             self._round, self._hash_seed = block.number, _hash_seed(self._seed, block.number)
         self._start(block, arms)
         imports = (time.monotonic() - began) / len(arms)
-        if _alternates(block):
+        if _workload(block).measured_whole:
             yield from self._run_in_turns(block, arms, imports)
             return
         for name in arms:
@@ -309,7 +309,7 @@ class MicroRunner:
 
     def _environment(self, block: Block, build: ReadyBuild, arm: Arm | None = None) -> dict[str, str]:
         """A parent's variables; trials on one processor have one thread."""
-        return build_environment(build, arm, threads=1 if _alternates(block) else self._threads, hash_seed=self._hash_seed)
+        return build_environment(build, arm, threads=1 if _workload(block).measured_whole else self._threads, hash_seed=self._hash_seed)
 
     def _describe(self, block: Block, build: ReadyBuild, variables: Mapping[str, str], before: Mapping[str, Any]) -> dict[str, Any]:
         everything = {**self._environment(block, build), **variables}
@@ -343,14 +343,8 @@ def _arm(block: Block, name: str) -> Arm:
 def _key(block: Block, arm: Arm) -> tuple[str, str]:
     """Arms with the same build and the same variables of their own share a parent, unless their rounds alternate."""
     everything = {name: value for name, value in arm.environment.items() if not name.startswith(OURS)}
-    alone = [f"alternating {arm.name}"] if _alternates(block) else []
+    alone = [f"alternating {arm.name}"] if _workload(block).measured_whole else []
     return block.scenario.builds[arm.build].key, json.dumps([everything, *alone], sort_keys=True)
-
-
-def _alternates(block: Block) -> bool:
-    """Whether the trials of the block take turns; those that only count need none."""
-    workload = _workload(block)
-    return workload.alternate_rounds and not workload.counted_alone
 
 
 def _of_imports(arm: Arm) -> dict[str, str]:

@@ -148,7 +148,7 @@ class ServeRunner:
         if self._client is None:
             self.check()
         of = {arm.name: arm for arm in self.scenario.arms}
-        for name in block.order if self.workload.launches == "blockwise" else arms:
+        for name in arms:
             yield self._trial(block, of[name])
 
     def rest(self) -> None:
