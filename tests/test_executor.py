@@ -25,6 +25,7 @@ from perfproof import store
 from perfproof.analysis.judging.judge import judge_records
 from perfproof.analysis.trials.invalidation import ONLY_COUNTED
 from perfproof.analysis.trials.paired_trials import latest
+from perfproof.analysis.trials.trial_groups import broken_off
 from perfproof.builds.install import integrity
 from perfproof.builds.install.ready_build import Fingerprint, ReadyBuild
 from perfproof.executor import Conducted, conduct, ruled
@@ -41,6 +42,7 @@ from perfproof.run.host.time_budget import NothingMeasured, Spent, ends_after
 from tests.factory import ATTESTATION, DEFINITION, record
 
 STARTS = itertools.count()
+BEGAN = datetime.now(UTC)
 """Seconds, of which no two trials begin in the same."""
 
 
@@ -64,7 +66,7 @@ class FakeRunner:
                 arm=arm,
                 position=block.order.index(arm),
                 order=list(block.order),
-                started=(datetime(2026, 1, 1, tzinfo=UTC) + timedelta(seconds=next(STARTS))).isoformat(),
+                started=(BEGAN + timedelta(seconds=next(STARTS))).isoformat(),
                 measurements={"round_time": 0.04 * noise * (1 if arm == block.scenario.baseline.name else self.ratio)},
             )
             self.ran.append(one.trial)
@@ -154,6 +156,29 @@ def test_a_block_whose_trials_belong_together_is_measured_again_whole(tmp_path: 
     carry_out(plan, tmp_path, second)
     whole = [trial for block in plan.blocks[after // 2 :] for trial in ((block.scenario.name, block.number, arm) for arm in block.order)]
     assert second.ran == whole
+
+
+@pytest.mark.parametrize(("hours", "again"), [(0.5, False), (1.5, True), (24, True)])
+@pytest.mark.parametrize("metrics", [DEFINITION["metrics"], {"bytes_per_swap": {"primary": True, "margin": 0.02}}], ids=["times", "counts"])
+def test_a_block_that_was_left_long_ago_is_measured_again_whole(tmp_path: Path, metrics: dict[str, Any], hours: float, again: bool) -> None:
+    """A run that goes on hours later pairs no new trial with an old one, and says so; exact counts don't care."""
+
+    def interrupt(one: Record, tries: int) -> Record:
+        if len(first.ran) > 3:
+            raise KeyboardInterrupt
+        return dataclasses.replace(one, started=(datetime.fromisoformat(one.started) - timedelta(hours=hours)).isoformat())
+
+    plan = make_plan([scenario(metrics=metrics)], seed=0)
+    first, second = FakeRunner(fate=interrupt), FakeRunner()
+    with pytest.raises(KeyboardInterrupt):
+        carry_out(plan, tmp_path, first)
+    _, notes = resume.already(plan, tmp_path)
+    carry_out(plan, tmp_path, second)
+    late = again and "round_time" in metrics
+    assert ["block 2 was broken off more than an hour ago" in note for note in notes] == [True] * late
+    assert len(second.ran) == 12 - 3 + late
+    assert {one.block for one in latest(store.read(tmp_path).records)} == {1, 2, 3, 4, 5, 6}
+    assert not broken_off(latest(store.read(tmp_path).records)) or not late
 
 
 @pytest.mark.parametrize(("bad", "again"), [(1, 1), (3, 3), (9, 3)])

@@ -15,7 +15,7 @@ import pytest
 
 from perfproof import store
 from perfproof.model.base.errors import EXIT_USAGE, BadInput, CannotRun
-from tests.factory import record
+from tests.factory import DEFINITION, record
 from tests.report.factory import floor
 
 
@@ -201,10 +201,10 @@ def test_kill_9_in_the_midst_of_appending_loses_no_record_that_was_kept(tmp_path
     script = f"""
 from pathlib import Path
 from perfproof import store
-from tests.factory import record
+from tests.factory import DEFINITION, record
 raw = {{"round_time": [0.1] * 20_000}}
 for block in range(1, 10_000):
-    store.append(Path({str(tmp_path)!r}), record(block=block, raw=raw))
+    store.append(Path({str(tmp_path)!r}), record(DEFINITION | {{"blocks": 20_000}}, block=block, raw=raw))
     print(block, flush=True)
 """
     process = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True, cwd=os.getcwd())
@@ -214,7 +214,7 @@ for block in range(1, 10_000):
     process.kill()
     kept = 3 + len(process.stdout.read().splitlines())
     process.wait()
-    store.append(tmp_path, record(block=20_000))
+    store.append(tmp_path, record(DEFINITION | {"blocks": 20_000}, block=20_000))
     read = store.read(tmp_path)
     assert [one.block for one in read.records][:kept] == list(range(1, kept + 1))
     assert [one.block for one in read.records][-1] == 20_000
@@ -262,10 +262,10 @@ def test_two_that_write_into_one_folder_tear_no_line(tmp_path: Path) -> None:
 import sys
 from pathlib import Path
 from perfproof import store
-from tests.factory import record
+from tests.factory import DEFINITION, record
 raw = {{"round_time": [0.1] * 5_000}}
 for block in range(40):
-    store.append(Path({str(tmp_path)!r}), record(block=block, raw=raw, environment={{"host": sys.argv[1]}}))
+    store.append(Path({str(tmp_path)!r}), record(DEFINITION | {{"blocks": 40}}, block=block, raw=raw, environment={{"host": sys.argv[1]}}))
 """
     both = [subprocess.Popen([sys.executable, "-c", script, host], cwd=os.getcwd()) for host in ("aaaa", "bbbb")]
     assert [one.wait() for one in both] == [0, 0]

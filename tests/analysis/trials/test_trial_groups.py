@@ -7,6 +7,7 @@ import dataclasses
 import itertools
 import random
 from collections.abc import Callable
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -238,6 +239,16 @@ def test_pairs_that_were_shifted_are_none(by: int, arm: str) -> None:
     [row] = rows(shifted)
     assert (row.verdict, "the arms are not those of one block" in row.reason) == ("untestable", True)
     assert [one.verdict for one in rows(shifted, "bytes_per_swap")] == ["equivalent"]
+
+
+@pytest.mark.parametrize(("hours", "whole"), [(-24, False), (0, True), (0.9, True), (1.1, False), (24 * 365, False)])
+def test_a_block_that_was_broken_off_is_no_pair_hours_later(hours: float, whole: bool) -> None:
+    """A machine is another an hour later: times of a block with more between two of its trials are not comparable, its counts are."""
+    first, *rest = trials()
+    moved = dataclasses.replace(first, started=(datetime.fromisoformat(first.started) - timedelta(hours=hours)).isoformat())
+    times, counts = (rows([moved, *rest], metric)[0] for metric in ("round_time", "bytes_per_swap"))
+    assert (times.blocks, counts.blocks) == (6 if whole else 5, 6)
+    assert whole or ["the block was broken off" in warning for warning in times.warnings] == [True]
 
 
 FACTS = sorted({*HERE, "kernel", "device", "cores_of_machine", "memory_bytes"})

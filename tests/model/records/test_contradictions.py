@@ -43,6 +43,7 @@ def told(data: dict[str, Any], folder: Path) -> list[str]:
         ({"arm": "third"}, "arm: 'third' is none of its definition's (before, after)"),
         ({"order": ["after"]}, "order: does not name the arm 'before'"),
         ({"order": ["before", "after", "after"]}, "order: names 'after' more than once"),
+        ({"block": 7}, "block: is 7, its definition has 6 of them"),
         ({"order": ["before", "third"]}, "order: 'third' is none of its definition's arms"),
         ({"reason": "the server died"}, "reason: is 'the server died', which a trial that is ok has not"),
         ({"position": 1}, "position: is 1, its order has 'before' at 0"),
@@ -56,7 +57,8 @@ def test_a_contradiction_is_reported_with_file_line_and_field(changes: dict[str,
 
 def test_arms_that_change_places_in_one_record_turn_no_verdict(tmp_path: Path) -> None:
     """With `baseline` swapped in the first record alone its line is reported and skipped, and the rest is judged as it was."""
-    records = run([0.04 + 0.0001 * n for n in range(7)], [0.08 + 0.0001 * n for n in range(7)])
+    seven = DEFINITION | {"blocks": 7}
+    records = run([0.04 + 0.0001 * n for n in range(7)], [0.08 + 0.0001 * n for n in range(7)], definition=seven)
     lines = [plain_of(one) for one in records]
     swapped = copy.deepcopy(lines[0])
     for arm in swapped["definition"]["arms"].values():

@@ -58,7 +58,7 @@ def paired(scenario: Scenario, candidate: Arm, records: Sequence[Record]) -> dic
     Source: none, bookkeeping.
     """
     every = latest(records)
-    unequal, miscounted, parted = unequal_blocks(every), unequal_blocks(every, counts), trial_groups.parted(every)
+    miscounted = _as(Status.UNEQUAL, unequal_blocks(every, counts))
     trials = [trial for trial in every if trial.arm in (scenario.baseline.name, candidate.name) and not only_counted(trial)]
     names = dict.fromkeys(
         name
@@ -67,10 +67,11 @@ def paired(scenario: Scenario, candidate: Arm, records: Sequence[Record]) -> dic
         if (name in METRICS or "@" in name) and not is_count(name)
     )
     arms = scenario.baseline.name, candidate.name
-    timed = {**parted, **unequal}
-    normalized = {**_pythons(trials), **timed}
+    timed = _as(Status.INVALID, trial_groups.broken_off(every))
+    timed |= _as(Status.UNEQUAL, {**trial_groups.parted(every), **unequal_blocks(every)})
+    normalized = _as(Status.UNEQUAL, _pythons(trials)) | timed
 
-    def without(name: str) -> Mapping[int, str]:
+    def without(name: str) -> Mapping[int, tuple[Status, str]]:
         return normalized if base_name(name) == NORMALIZED else timed if is_timed(name) else miscounted
 
     return {name: _sample(name, *arms, trials, without(name)) for name in names}
@@ -169,10 +170,14 @@ def minutes_per_block(records: Sequence[Record]) -> float | None:
     return sum(seconds.values()) / len(seconds) / 60 if seconds else None
 
 
-def _sample(name: str, baseline: str, candidate: str, trials: Sequence[Record], unequal: Mapping[int, str]) -> PairedSample:
+def _as(status: Status, blocks: Mapping[int, str]) -> dict[int, tuple[Status, str]]:
+    return {block: (status, reason) for block, reason in blocks.items()}
+
+
+def _sample(name: str, baseline: str, candidate: str, trials: Sequence[Record], without: Mapping[int, tuple[Status, str]]) -> PairedSample:
     row = metric(name)
     return pair(
-        [_observation(trial, name, unequal.get(trial.block, "")) for trial in trials],
+        [_observation(trial, name, without.get(trial.block)) for trial in trials],
         baseline=baseline,
         candidate=candidate,
         metric=name,
@@ -182,11 +187,11 @@ def _sample(name: str, baseline: str, candidate: str, trials: Sequence[Record], 
     )
 
 
-def _observation(trial: Record, name: str, unequal: str) -> Observation:
-    """A trial's observation of one metric; a valid trial is *unequal* where its block's arms did different work."""
+def _observation(trial: Record, name: str, without: tuple[Status, str] | None) -> Observation:
+    """A trial's observation of one metric; `without` says why a valid trial's block is no pair of it."""
     timed = is_timed(name)
     value = trial.measurements.get(name) if timed else trial.witnesses.get(name)
     status, reason = (Status.OK, "") if not timed and counts(trial) else (Status(trial.status), trial.reason)
-    if status is Status.OK and unequal:
-        status, reason = Status.UNEQUAL, unequal
+    if status is Status.OK and without is not None:
+        status, reason = without
     return Observation(block=trial.block, arm=trial.arm, value=value, status=status, reason=reason, position=trial.position)

@@ -12,11 +12,12 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import combinations
+from itertools import combinations, pairwise
 from typing import Any
 
 from perfproof.analysis.trials import spread_blocks
 from perfproof.analysis.trials.invalidation import belied
+from perfproof.model.base.clock import is_moment, seconds_of
 from perfproof.model.kinds import kind_in
 from perfproof.model.records.record import Attestation, Record
 from perfproof.model.scenarios.group_names import is_of_all_hosts, named, of_all_hosts
@@ -27,6 +28,8 @@ Facts = Mapping[str, str]
 SHOWN = 3
 """The most differences that are listed."""
 PARTED = "the arms were not measured on one machine"
+APART = 3600.0
+"""The most seconds between the end of a trial and the start of the next one of its block: a machine is another an hour later."""
 SHIFTED = "the arms are not those of one block"
 MEMORY = 1.1
 """The largest ratio of one machine's memory sizes in two trials."""
@@ -186,6 +189,38 @@ def _parted(trials: Sequence[Record]) -> str:
             orders = " and ".join(f"{', '.join(trial.order)} in that of {trial.arm}" for trial in (one, other))
             return f"not comparable, {SHIFTED}: their order is {orders}"
     return ""
+
+
+def broken_off(trials: Iterable[Record]) -> Mapping[int, str]:
+    """Blocks with more than `APART` between two of their trials, in words: they were broken off, and finished much later.
+
+    Source: none, a comparison of what records say.
+    """
+    by_block: dict[int, list[Record]] = {}
+    for trial in trials:
+        if trial.status == "ok" and is_moment(trial.started):
+            by_block.setdefault(trial.block, []).append(trial)
+    reasons = {block: _broken_off(sorted(own, key=_began)) for block, own in by_block.items()}
+    return {block: reason for block, reason in reasons.items() if reason}
+
+
+def _broken_off(trials: Sequence[Record]) -> str:
+    for before, after in pairwise(trials):
+        if (gap := _began(after) - ended(before)) > APART:
+            return f"the block was broken off: {after.arm} was measured {gap / 3600:,.1f} hours after {before.arm}"
+    return ""
+
+
+def _began(trial: Record) -> float:
+    return seconds_of(trial.started)
+
+
+def ended(trial: Record) -> float:
+    """When a trial ended, in seconds since 1970; its start must be a moment.
+
+    Source: none, a sum.
+    """
+    return seconds_of(trial.started) + trial.took
 
 
 def _alike(memories: Sequence[float]) -> bool:

@@ -31,6 +31,8 @@ def faults(data: Mapping[str, Any]) -> Iterator[str]:
         yield f"arm: {data['arm'][:80]!r} is none of its definition's ({', '.join(definition['arms'])[:200]})"
     if data["status"] == "ok" and data["reason"]:
         yield f"reason: is {data['reason'][:80]!r}, which a trial that is ok has not"
+    if isinstance(blocks := definition.get("blocks"), int) and data["block"] > blocks:
+        yield f"block: is {data['block']}, its definition has {blocks} of them"
     yield from _order(data)
     yield from _of_kind(data)
 

@@ -8,6 +8,8 @@ in the folder and are judged separately: a run on this machine begins its own gr
 from __future__ import annotations
 
 import dataclasses
+import time
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -16,9 +18,11 @@ from perfproof.analysis.judging.judge import JudgedScenario, judge_scenario
 from perfproof.analysis.trials import trial_groups
 from perfproof.analysis.trials.paired_trials import latest, only_counted
 from perfproof.builds.install.ready_build import ReadyBuild
+from perfproof.model.base.clock import is_moment
 from perfproof.model.base.errors import BadInput
 from perfproof.model.records import definition_diff
 from perfproof.model.records.record import Record
+from perfproof.model.scenarios.metrics import is_timed
 from perfproof.model.scenarios.plan import Block, Plan
 from perfproof.model.scenarios.scenario import Scenario, without_names
 from perfproof.model.verdicts.noise_floor import Floor
@@ -105,7 +109,30 @@ def already(plan: Plan, results: Path) -> tuple[tuple[Record, ...], tuple[str, .
                     f"{path}: was begun with --seed {record.seed}, not {plan.seed}: use that seed again or name another --results folder"
                 )
     kept, notes = here([record for record in read.records if record.scenario in {s.name for s in plan.scenarios}])
-    return tuple(kept), (*read.warnings, *notes)
+    late = {scenario.name: _too_late(scenario, kept) for scenario in plan.scenarios}
+    notes += [_again(name, sorted(blocks)) for name, blocks in late.items() if blocks]
+    return tuple(record for record in kept if record.block not in late[record.scenario]), (*read.warnings, *notes)
+
+
+def _too_late(scenario: Scenario, kept: Sequence[Record]) -> set[int]:
+    """The blocks of a scenario of times whose trials lie further apart than `APART`, or would if the missing ones came now."""
+    if not any(is_timed(choice.name) for choice in scenario.metrics):
+        return set()
+    trials = latest([record for record in kept if record.scenario == scenario.name])
+    blocks: dict[int, list[Record]] = defaultdict(list)
+    for trial in trials:
+        blocks[trial.block].append(trial)
+    halves = {block: own for block, own in blocks.items() if len(own) < len(scenario.arms)}
+    ends = {block: [trial_groups.ended(trial) for trial in own if is_moment(trial.started)] for block, own in halves.items()}
+    return {
+        *trial_groups.broken_off(trials),
+        *(block for block, moments in ends.items() if moments and time.time() - max(moments) > trial_groups.APART),
+    }
+
+
+def _again(name: str, blocks: Sequence[int]) -> str:
+    which = f"block {blocks[0]} was" if len(blocks) == 1 else f"blocks {', '.join(map(str, blocks))} were"
+    return f"{name}: {which} broken off more than an hour ago; all arms are measured again, for a machine is another an hour later"
 
 
 def here(records: Sequence[Record]) -> tuple[list[Record], list[str]]:
