@@ -17,6 +17,7 @@ import yaml
 
 from perfproof import store
 from perfproof.cli import main, parser
+from perfproof.model.base import clock
 from perfproof.model.base.errors import EXIT_INCONCLUSIVE, EXIT_PASS, EXIT_REGRESSED, EXIT_UNTESTABLE, EXIT_USAGE
 from perfproof.model.documents.decode import load_scenario
 from perfproof.planning import make_plan
@@ -83,7 +84,7 @@ def test_a_plan_tells_what_is_left_of_a_run_that_is_partly_there(tmp_path: Path,
             definition = block.scenario.definition
             patches = {name: {"verified": True, "targets": []} for name in definition["arms"][arm].get("patches", ())}
             proof = dataclasses.replace(ATTESTATION, patches=patches)
-            said = {"block": block.number, "arm": arm, "attestation": proof, "seconds": {"total": 30.0}}
+            said = {"block": block.number, "arm": arm, "attestation": proof, "seconds": {"total": 30.0}, "started": clock.now()}
             store.append(folder, record(definition, measurements={"round_time": 0.04}, **said))
     assert main(command) == EXIT_PASS
     told = capsys.readouterr().out

@@ -129,6 +129,9 @@ def test_a_serve_workload_is_read(tmp_path: Path) -> None:
     [
         ({"colour": "red"}, "colour: unknown key"),
         ({"metrcs": {}}, "metrcs: unknown key, did you mean 'metrics'?"),
+        ({"alternate_rounds": True}, "alternate_rounds: unknown key, did you mean that under 'workload'?"),
+        ({"margin": 0.02}, "margin: unknown key, did you mean that under 'metrics'?"),
+        ({"arms": {"a": {"baseline": True, "blocks": 6}, "b": {}}}, "arms.a.blocks: unknown key, did you mean that at the top?"),
         ({"blocks": "3x"}, "blocks: expected an integer, got '3x'"),
         ({"blocks": 5}, "blocks: input should be greater than or equal to 6, got 5"),
         ({"schema": 2}, "schema: expected 1, got 2"),

@@ -363,9 +363,19 @@ def _is_union_step(place: int, loc: Sequence[int | str]) -> bool:
 
 
 def _near(key: str, loc: Sequence[int | str]) -> str:
-    known = {field.alias or name for model in _within(ScenarioDoc) for name, field in model.model_fields.items()}
-    near = get_close_matches(key, known - {key}, n=1)
-    return f", did you mean {near[0]!r}?" if near else ""
+    """A clause with a similar key of the same part of a scenario, else with the part that has this key; "" for neither."""
+    parts = {part: _keys(field.annotation) for part, field in ScenarioDoc.model_fields.items()}
+    here = parts.get(str(loc[0]), set()) if len(loc) > 1 else set(parts)
+    if near := get_close_matches(key, here - {key}, n=1):
+        return f", did you mean {near[0]!r}?"
+    if len(loc) > 1 and key in parts:
+        return ", did you mean that at the top?"
+    elsewhere = [repr(part) for part, keys in parts.items() if key in keys and part != loc[0]]
+    return f", did you mean that under {' or '.join(elsewhere)}?" if elsewhere else ""
+
+
+def _keys(annotation: Any) -> set[str]:
+    return {field.alias or name for model in _within(annotation) for name, field in model.model_fields.items()}
 
 
 def _within(annotation: Any) -> Iterator[type[BaseModel]]:
