@@ -1,6 +1,7 @@
 """The user's own files that trials need, a folder or paths of a commit: listed and hashed, without what no trial may see.
 
-A package `vllm` that lies among them is left out: Python would import it in place of the arm's build.
+A package `vllm` that lies among them is left out: Python would import it in place of the arm's build. So is what perfproof itself writes
+there, records and builds: a trial's copy would hold the copies of all trials before it.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ LEFT_OUT = frozenset({"vllm", "__pycache__", ".git", ".venv", "venv", "node_modu
 """Folders at the top that are not taken along, and caches at any depth."""
 OWN_FOLDER = "put the file, and what it needs, into a folder of its own, and keep data elsewhere"
 """What to do where a folder holds more than that."""
+_RECORD = re.compile(rb'\{"schema":\d+,"scenario":"')
+"""How a file of records begins."""
 _VARIABLE = re.compile(r"\$\{?(?P<name>[A-Za-z_][A-Za-z0-9_]*)\}?")
 OF_RUNS = frozenset({"builds", "results", "reports"})
 """Folders at the top that runs write, where nobody has named the folder."""
@@ -42,13 +45,17 @@ class FileFolder:
 
     def copy_to(self, folder: Path) -> None:
         """Copies the files there. Raises `CannotRun` if they are others than when the scenario was read: arms must get the same."""
-        root, copies = Path(self.path), list[Path]()
-        for file in self.files():
-            copies.append(folder / file.relative_to(root))
-            copies[-1].parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(file, copies[-1])
+        root, files = Path(self.path), list(self.files())
+        copies = [folder / file.relative_to(root) for file in files]
+        for file, copy in zip(files, copies, strict=True):
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(file, copy)
         if digest_of(folder, copies) != self.sha256:
-            raise CannotRun(f"{self.path}: its files were changed since the run began: run it again, into another results folder")
+            latest = max(files, key=lambda file: file.stat().st_mtime, default=root)
+            raise CannotRun(
+                f"{self.path}: its files were changed since the run began, the last of them {latest.relative_to(root)}: "
+                "run it again, into another results folder"
+            )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,7 +138,8 @@ def listed(path: Path, *, named: bool = True) -> Iterator[Path]:
     root = path.resolve()
     for place, folders, names in os.walk(path):
         here = Path(place)
-        folders[:] = sorted(name for name in folders if not _left_out(name, top=here == path, named=named))
+        kept = (name for name in folders if not _left_out(name, top=here == path, named=named) and not is_of_runs(here / name))
+        folders[:] = sorted(kept)
         for name in sorted(names):
             file = here / name
             if not (file.is_file() and file.resolve().is_relative_to(root)) or (here == path and name == "vllm.py"):
@@ -144,6 +152,21 @@ def _left_out(name: str, *, top: bool, named: bool) -> bool:
     if not top:
         return name in ("__pycache__", ".git")
     return name in LEFT_OUT or (not named and (name in OF_RUNS or name.startswith(".")))
+
+
+def is_of_runs(folder: Path) -> bool:
+    """Whether runs of perfproof keep their records, their builds or their copies of files in this folder."""
+    if folder.name == ".running" or (folder / ".lock").is_file() or (folder / ".locks").is_dir():
+        return True
+    return any(file.is_file() and _begins_with_a_record(file) for file in folder.glob("*.jsonl"))
+
+
+def _begins_with_a_record(file: Path) -> bool:
+    try:
+        with file.open("rb") as lines:
+            return bool(_RECORD.match(lines.read(40)))
+    except OSError:
+        return False
 
 
 def _of_runs(file: Path) -> bool:

@@ -11,6 +11,7 @@ from typing import Any
 import psutil
 import pytest
 
+from perfproof import store
 from perfproof.analysis.trials.invalidation import ONLY_COUNTED
 from perfproof.builds.install.packages_beside import place_of
 from perfproof.builds.install.ready_build import ReadyBuild
@@ -36,7 +37,14 @@ def run(build: ReadyBuild, folder: Path, script: str, *patches: str, helper: str
 
 
 def opened(
-    build: ReadyBuild, folder: Path, script: str, *patches: str, helper: str = "", arm_files: Any = None, **workload: Any
+    build: ReadyBuild,
+    folder: Path,
+    script: str,
+    *patches: str,
+    helper: str = "",
+    arm_files: Any = None,
+    results: str = "results",
+    **workload: Any,
 ) -> tuple[CommandRunner, Block]:
     """A runner of such a script, and its first block."""
     files = folder / "files"
@@ -57,7 +65,7 @@ def opened(
     scenario = pinned(scenario_of(definition, source="command.yaml", folder=folder))
     arm = dataclasses.replace(toy.arm("plain", *patches), files=scenario.baseline.files)
     scenario = dataclasses.replace(scenario, arms=(arm, *scenario.arms[1:]))
-    runner = CommandRunner(scenario, {"default": build}, folder / "results", seed=3, watch=(), say=lambda _: None)
+    runner = CommandRunner(scenario, {"default": build}, folder / results, seed=3, watch=(), say=lambda _: None)
     runner.check()
     return runner, Block(scenario=scenario, number=1, order=("plain",), seed=0)
 
@@ -141,6 +149,20 @@ def test_a_count_that_is_no_whole_number_is_a_failed_trial(toy_build: ReadyBuild
 
 
 # --- files ----------------------------------------------------------------------------------------------------
+
+
+def test_results_that_lie_among_the_files_are_copied_by_no_trial(toy_build: ReadyBuild, tmp_path: Path) -> None:
+    """`--files .` has the results folder below it: no trial's copy holds another's, and what is recorded meanwhile changes nothing."""
+    script = "import vllm, os\nprint('latency: 1 ms')\nprint('files:', sum(len(names) for *_, names in os.walk('.')))"
+    counts = {"files": {"pattern": r"files: (\d+)"}}
+    runner, block = opened(toy_build, tmp_path, script, results="files/out", counts=counts)
+    try:
+        for _ in range(2):
+            (record,) = runner.trials(block, ("plain",))
+            assert (record.status, record.reason, record.work) == ("ok", "", {"files": 2})
+            store.append(tmp_path / "files" / "out", record)
+    finally:
+        runner.close()
 
 
 def committed(folder: Path, **files: str) -> Path:

@@ -5,6 +5,7 @@ This does not need lm_eval; a YAML with lm_eval's own tags (`!function`) is read
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import Any
 from perfproof.model.base.errors import BadInput
 from perfproof.model.base.yaml_io import read_mapping
 from perfproof.model.kinds.accuracy.accuracy_workload import OwnTask, TaskFolder
-from perfproof.model.workloads.file_folder import Listing, read_folder
+from perfproof.model.workloads.file_folder import Listing, is_of_runs, read_folder
 
 _LINE = re.compile(r"^(task|output_type):\s*['\"]?([^'\"#\n]+?)['\"]?\s*(?:#.*)?$", re.MULTILINE)
 
@@ -36,8 +37,13 @@ def read_task_folder(named: str, sha256: str | None, folder: Path | None, faults
 
 
 def _listed(path: Path) -> Sequence[Path]:
-    """Every file at any depth, but none that Python made."""
-    return sorted(file for file in path.rglob("*") if file.is_file() and "__pycache__" not in file.parts)
+    """Every file at any depth, but none that Python or a run of perfproof made."""
+    files = list[Path]()
+    for place, folders, names in os.walk(path):
+        here = Path(place)
+        folders[:] = [name for name in folders if name != "__pycache__" and not is_of_runs(here / name)]
+        files += [here / name for name in names if (here / name).is_file()]
+    return sorted(files)
 
 
 LISTING = Listing(listed=_listed, most_bytes=200_000_000, most_files=100_000, remedy="keep data elsewhere, and name its path")
