@@ -30,6 +30,7 @@ from perfproof.model.records.record import SPREAD, Record
 from perfproof.model.scenarios.plan import Block, Plan
 from perfproof.model.scenarios.scenario import Scenario
 from perfproof.model.verdicts.noise_floor import Floor
+from perfproof.model.workloads.file_folder import LOCK
 from perfproof.progress import RunProgress
 from perfproof.run.checks.gpu_choice import choose_gpus
 from perfproof.run.checks.resume import Enough, already, decided, missing, of_block, open_blocks, standing
@@ -424,7 +425,7 @@ def held(results: Path) -> Iterator[Held]:
         results.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise BadInput(f"{results}: can't be made: {error.strerror}") from error
-    lock = FileLock(results / ".lock")
+    lock = FileLock(results / LOCK)
     try:
         lock.acquire(timeout=0)
     except Timeout as error:
@@ -435,6 +436,6 @@ def held(results: Path) -> Iterator[Held]:
     except OSError as error:
         raise BadInput(f"{results}: can't be written to: {error.strerror}") from error
     try:
-        yield Held.by(results / ".lock")
+        yield Held.by(results / LOCK)
     finally:
         lock.release()

@@ -7,11 +7,13 @@ from typing import Any
 
 import pytest
 
-from perfproof.changes.compare_command import Asked, metric_of, scenario_document
+from perfproof.changes.compare_command import Asked, metric_of, perform, scenario_document
+from perfproof.commands import run_scenarios
 from perfproof.model.base.errors import BadInput
 from perfproof.model.base.yaml_io import write_mapping
 from perfproof.model.documents.decode import load_scenario
 from perfproof.model.kinds.command.command_workload import CommandWorkload
+from perfproof.run.host.preflight import Start
 
 
 def asked(**changes: Any) -> Asked:
@@ -98,3 +100,21 @@ def test_what_can_be_known_to_be_wrong_is_refused_before_anything_runs(changes: 
     """A command without the arm's interpreter, a metric twice, a build that is none."""
     with pytest.raises(BadInput, match=why):
         scenario_document(asked(**changes))
+
+
+def test_a_folder_below_the_files_is_the_same_question_every_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`--files .` puts the results among the files: the scenario that is written there, and a run's records, change no hash."""
+    (tmp_path / "bench.py").write_text("pass")
+    monkeypatch.chdir(tmp_path)
+    seen: list[tuple[str, Path]] = []
+
+    def run(wanted: run_scenarios.RunRequest, *_: Any, **__: Any) -> int:
+        workload: Any = load_scenario(wanted.scenarios[0], "quick").workload
+        seen.append((workload.files.sha256, wanted.results))
+        (wanted.results / "command.jsonl").write_text("")
+        return 0
+
+    monkeypatch.setattr(run_scenarios, "run", run)
+    for _ in range(2):
+        perform(asked(files=Path()), Start(what="ab", wait=0.0, anyway=True, profile="quick"))
+    assert seen[0] == seen[1]

@@ -21,6 +21,7 @@ from perfproof.model.documents.build_spec import parse_build
 from perfproof.model.kinds.command.command_document import COMMAND, UNIT, PrintedDoc, printed_faults
 from perfproof.model.kinds.command.command_workload import PYTHON
 from perfproof.model.scenarios.scenario import Profile
+from perfproof.model.workloads.file_folder import LOCK
 from perfproof.run.host.preflight import Start
 
 NAME = COMMAND.name
@@ -57,6 +58,7 @@ def perform(asked: Asked, start: Start) -> int:
     document = scenario_document(asked)
     folder = asked.results or own_folder("ab", document, profile=asked.profile, seed=asked.seed, blocks=asked.blocks)
     folder.mkdir(parents=True, exist_ok=True)
+    (folder / LOCK).touch()  # where it lies among the command's files, it is none of them
     file = folder / f"{NAME}.yaml"
     write_mapping(file, document)
     wanted = run_scenarios.RunRequest(scenarios=[file], profile=asked.profile, seed=asked.seed, blocks=asked.blocks, results=folder)

@@ -23,6 +23,8 @@ LEFT_OUT = frozenset({"vllm", "__pycache__", ".git", ".venv", "venv", "node_modu
 """Folders at the top that are not taken along, and caches at any depth."""
 OWN_FOLDER = "put the file, and what it needs, into a folder of its own, and keep data elsewhere"
 """What to do where a folder holds more than that."""
+LOCK = ".lock"
+"""The file by which a run holds its results folder."""
 _RECORD = re.compile(rb'\{"schema":\d+,"scenario":"')
 """How a file of records begins."""
 _VARIABLE = re.compile(r"\$\{?(?P<name>[A-Za-z_][A-Za-z0-9_]*)\}?")
@@ -156,7 +158,7 @@ def _left_out(name: str, *, top: bool, named: bool) -> bool:
 
 def is_of_runs(folder: Path) -> bool:
     """Whether runs of perfproof keep their records, their builds or their copies of files in this folder."""
-    if folder.name == ".running" or (folder / ".lock").is_file() or (folder / ".locks").is_dir():
+    if folder.name == ".running" or (folder / LOCK).is_file() or (folder / ".locks").is_dir():
         return True
     return any(file.is_file() and _begins_with_a_record(file) for file in folder.glob("*.jsonl"))
 
