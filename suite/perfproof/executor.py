@@ -26,7 +26,7 @@ from perfproof.builds.install.integrity import CHANGED
 from perfproof.builds.processes import temp_files
 from perfproof.model.base.errors import BadInput, CannotRun
 from perfproof.model.kinds import kind_of
-from perfproof.model.records.record import SPREAD, Record
+from perfproof.model.records.record import INTERRUPTED, SPREAD, Record
 from perfproof.model.scenarios.plan import Block, Plan
 from perfproof.model.scenarios.scenario import Scenario
 from perfproof.model.verdicts.noise_floor import Floor
@@ -34,7 +34,7 @@ from perfproof.model.workloads.file_folder import LOCK
 from perfproof.progress import RunProgress
 from perfproof.run.checks.gpu_choice import choose_gpus
 from perfproof.run.checks.resume import Enough, already, decided, missing, of_block, open_blocks, standing
-from perfproof.run.host.disk_space import CAUSES, INTERRUPTED, unwritable
+from perfproof.run.host.disk_space import CAUSES, unwritable
 from perfproof.run.host.preflight import MachineBusy
 from perfproof.run.host.time_budget import NothingMeasured, Spent, ends_after, nothing_measured
 from perfproof.run.processes.env_vars import unasked

@@ -19,12 +19,11 @@ from typing import Any
 from perfproof.builds.processes.supervised_process import Finished
 from perfproof.model.base import clock
 from perfproof.model.base.name_lists import few
-from perfproof.model.records.record import SCHEMA, Record, Status
+from perfproof.model.records.record import INTERRUPTED, SCHEMA, Record, Status
 from perfproof.model.scenarios.scenario import Scenario
 from perfproof.pytest_plugin import INSIDE, node_ids, trial_arguments
 from perfproof.pytest_plugin.worktrees import Change
 from perfproof.run.host import environment, telemetry
-from perfproof.run.host.disk_space import INTERRUPTED
 from perfproof.run.kinds.micro.round_checks import warnings as round_warnings
 from perfproof.run.processes.trial_process import run_to_end, scrub, tail
 from perfproof.run.servers.log_diagnosis import interrupted

@@ -122,6 +122,25 @@ def test_invalid_blocks_are_counted_and_shown_and_too_many_are_untestable() -> N
     assert judge(replace(made(0.05), lost=lose(25)), sequential(1)).outcome is Outcome.UNTESTABLE
 
 
+KILLED = "interrupted from outside: arm b: the benchmark was ended by SIGKILL"
+
+
+@pytest.mark.parametrize(
+    ("arms", "reasons", "says"),
+    [
+        (["b"] * 25, [KILLED] * 25, f"(the first: {KILLED}): each time arm b alone, which may end itself, or need too much memory"),
+        (["a", "b"] * 13, [KILLED] * 26, f"(the first: {KILLED})"),
+        ([""] * 25, [KILLED] * 25, f"(the first: {KILLED})"),
+        (["b"] * 25, [*[KILLED] * 24, "steal 9 %"], f"(the first: {KILLED}): this machine is too noisy to measure on"),
+    ],
+)
+def test_what_ends_every_time_is_not_told_as_noise(arms: list[str], reasons: list[str], says: str) -> None:
+    """Only the rules of the machine's state say that it is noisy; an arm that alone is killed in every block is named."""
+    lost = tuple(Lost(block=n, arm=arm, status=Status.INVALID, reason=why) for n, (arm, why) in enumerate(zip(arms, reasons, strict=True)))
+    verdict = judge(replace(made(0.05), lost=lost), sequential(1))
+    assert (verdict.outcome, verdict.reason.partition(" blocks are invalid ")[2]) == (Outcome.UNTESTABLE, says)
+
+
 def test_a_failed_calibration_makes_timed_verdicts_untestable_in_both_directions() -> None:
     """With a distrusted machine nothing timed is called regressed, improved or equivalent."""
     for effect in (-0.1, 0.0, 0.1):

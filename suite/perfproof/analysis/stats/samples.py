@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from statistics import fmean, geometric_mean
 from typing import Literal
@@ -57,7 +57,7 @@ class Observation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lost:
-    """A block that does not count, and why."""
+    """A block that does not count, and why; `arm` is "" where it is not one arm's alone."""
 
     block: int
     arm: str
@@ -181,7 +181,9 @@ def _loss(block: int, trials: Mapping[str, Observation], arms: Sequence[str], sc
                 status, reason = Status.ABSENT, unusable
         if status is not Status.OK:
             reasons.append(Lost(block=block, arm=arm, status=status, reason=reason))
-    return min(reasons, key=lambda loss: SEVERITY.index(loss.status)) if reasons else None
+    worst = min(reasons, key=lambda loss: SEVERITY.index(loss.status), default=None)
+    shared = worst is not None and worst.status is Status.INVALID and sum(loss.status is Status.INVALID for loss in reasons) > 1
+    return replace(worst, arm="") if worst is not None and shared else worst
 
 
 def pair_arrays(

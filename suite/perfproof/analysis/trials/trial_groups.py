@@ -19,7 +19,7 @@ from perfproof.analysis.trials import spread_blocks
 from perfproof.analysis.trials.invalidation import belied
 from perfproof.model.base.clock import is_moment, seconds_of
 from perfproof.model.kinds import kind_in
-from perfproof.model.records.record import Attestation, Record
+from perfproof.model.records.record import INTERRUPTED, Attestation, Record
 from perfproof.model.scenarios.group_names import is_of_all_hosts, named, of_all_hosts
 from perfproof.model.scenarios.scenario import LEAST_BLOCKS
 
@@ -207,7 +207,7 @@ def broken_off(trials: Iterable[Record]) -> Mapping[int, str]:
 def _broken_off(trials: Sequence[Record]) -> str:
     for before, after in pairwise(trials):
         if (gap := _began(after) - ended(before)) > APART:
-            return f"the block was broken off: {after.arm} was measured {gap / 3600:,.1f} hours after {before.arm}"
+            return f"{INTERRUPTED}: the block was broken off: {after.arm} was measured {gap / 3600:,.1f} hours after {before.arm}"
     return ""
 
 

@@ -17,7 +17,8 @@ from perfproof.analysis.stats import number_format, power
 from perfproof.analysis.stats.alpha_spending import LEAST_BLOCKS, Look, Spending
 from perfproof.analysis.stats.comparison import Comparison, compare_stack, margin_on_scale
 from perfproof.analysis.stats.decision_rule import CODED, decide_looks
-from perfproof.analysis.stats.samples import PairedSample, Status
+from perfproof.analysis.stats.samples import Lost, PairedSample, Status
+from perfproof.model.records.record import INTERRUPTED
 from perfproof.model.scenarios.scenario import DEFAULT_MARGIN
 from perfproof.model.verdicts.judged import Outcome
 
@@ -182,9 +183,19 @@ def _broken(sample: PairedSample, final: bool) -> str:
         return f"block {loss.block}{arm} is {_STATUS_WORDS[loss.status]}: {loss.reason or 'no reason given'}{more}"
     invalid = sample.count(Status.INVALID)
     if invalid > MOST_INVALID * (invalid + sample.n) and (final or invalid >= LEAST_BLOCKS):
-        loss = next(each for each in sample.lost if each.status is Status.INVALID)
-        return f"{invalid} of {invalid + sample.n} blocks are invalid (the first: {loss.reason}): this machine is too noisy to measure on"
+        why = _why_invalid([each for each in sample.lost if each.status is Status.INVALID])
+        return f"{invalid} of {invalid + sample.n} blocks are invalid {why}"
     return "no block is whole: nothing was compared" if final and not sample.n else ""
+
+
+def _why_invalid(lost: Sequence[Lost]) -> str:
+    """The first reason, and what it says of the machine; an arm that alone ends from outside, every time, may do so by itself."""
+    first = f"(the first: {lost[0].reason})"
+    if not all(each.reason.startswith(INTERRUPTED) for each in lost):
+        return f"{first}: this machine is too noisy to measure on"
+    arms = {each.arm for each in lost}
+    alone = len(arms) == 1 and lost[0].arm
+    return f"{first}: each time arm {lost[0].arm} alone, which may end itself, or need too much memory" if alone else first
 
 
 _STATUS_WORDS = {

@@ -8,6 +8,8 @@ from typing import Any, Literal
 
 SCHEMA = 1
 Status = Literal["ok", "failed", "invalid", "unattested"]
+INTERRUPTED = "interrupted from outside"
+"""How the reason of a trial begins if the cause is not its arm's fault."""
 SPREAD = "spread"
 """The key of a record's environment that is true where its block was a job: one plan's blocks may lie on several hosts."""
 

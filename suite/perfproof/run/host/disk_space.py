@@ -12,14 +12,14 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
+from perfproof.model.records.record import INTERRUPTED
+
 CAUSES: Mapping[int, str] = {
     errno.ENOSPC: "the disk is full",
     errno.EDQUOT: "the disk's quota is spent",
     errno.EFBIG: "files may not be as large as that (ulimit -f)",
 }
 """What an error number means when a file is written."""
-INTERRUPTED = "interrupted from outside"
-"""How the reason of a trial begins if the cause is not its arm's fault."""
 TRIED = 1 << 20
 """Bytes of the test file: more than the files of a microbenchmark's trial."""
 

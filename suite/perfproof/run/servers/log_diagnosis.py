@@ -13,7 +13,8 @@ import signal
 from collections.abc import Sequence
 
 from perfproof.model.base.untrusted import lines
-from perfproof.run.host.disk_space import CAUSES, INTERRUPTED
+from perfproof.model.records.record import INTERRUPTED
+from perfproof.run.host.disk_space import CAUSES
 
 PORT_TAKEN = "its port was taken by another program between the choice and the start"
 ERROR = r"((?:\w+\.)*\w*(?:Error|Exception|Refused|Interrupt): .+)"

@@ -12,12 +12,12 @@ from perfproof.builds.install.integrity import changed, lost
 from perfproof.builds.install.ready_build import ReadyBuild
 from perfproof.model.base import clock
 from perfproof.model.base.errors import CannotRun
-from perfproof.model.records.record import Attestation, Record, Status
+from perfproof.model.records.record import INTERRUPTED, Attestation, Record, Status
 from perfproof.model.scenarios.plan import Block
 from perfproof.model.scenarios.scenario import Arm
 from perfproof.model.workloads.parallelism import parallelism
 from perfproof.run.host import environment
-from perfproof.run.host.disk_space import INTERRUPTED, no_room
+from perfproof.run.host.disk_space import no_room
 from perfproof.run.host.gpus import MemoryKept
 from perfproof.run.processes import attestation as attest
 from perfproof.run.processes.trial_process import Ended, Running, tail

@@ -14,9 +14,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from perfproof.model.records.record import Status
+from perfproof.model.records.record import INTERRUPTED, Status
 from perfproof.model.scenarios.metrics import is_timed
-from perfproof.run.host.disk_space import INTERRUPTED
 from perfproof.run.kinds.micro import round_checks
 from perfproof.run.processes.trial_process import tail
 from perfproof.run.servers.log_diagnosis import interrupted
