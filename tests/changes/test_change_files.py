@@ -28,6 +28,7 @@ def added(path: str, mode: str = "100644") -> str:
 
 
 OURS = headed(PYTHON, PLAIN)
+STRAY = "Python of a folder that nobody knows"
 BESIDE = {
     "text": (added("vllm/notes.txt"), "beyond"),
     "kernel": (headed("csrc/a.cu"), "beyond"),
@@ -38,6 +39,8 @@ BESIDE = {
     "submodule": (added("vllm/third", "160000"), "beyond"),
     "mode of Python": (headed("vllm/b.py", "old mode 100644\nnew mode 100755\n"), "modes"),
     "benchmark": (added("vllm/benchmarks/serve.py"), "measures"),
+    STRAY: (headed("mine/a.py"), "astray"),
+    "test": (headed("./tests/v1/test_a.py"), "other"),
     "document": (headed("docs/a.md"), "other"),
     "document, plain": ("--- a/docs/a.md\n+++ b/docs/a.md\n@@ -1 +1 @@\n-a\n+b\n", "other"),
 }
@@ -108,10 +111,15 @@ def test_no_piece_of_any_diff_is_lost(tmp_path: Path, names: list[str]) -> None:
     plain = {"plain", "document, plain"} & set(names)  # behind a header that has no lines they are refused, as the test above says
     names = [name for name in names if name != "mode of Python" or not plain]
     texts = {"ours": OURS, "plain": PLAIN.replace("a.py", "z.py"), **{name: text for name, (text, _) in BESIDE.items()}}
-    found, only = parted(tmp_path, "".join(texts[name] for name in names))
+    whole = "".join(texts[name] for name in names)
+    if STRAY in names and {BESIDE[name][1] for name in names if name in BESIDE} <= {"astray", "other"} and not {"ours", "plain"} & {*names}:
+        with pytest.raises(BadInput, match="mine/a.py lies in no folder of vLLM's repository"):
+            parted(tmp_path, whole)
+        return
+    found, only = parted(tmp_path, whole)
     python = {name: path for name, path in (("ours", PYTHON), ("plain", "vllm/z.py")) if name in names}
     assert set(found.python) == set(python.values())
-    every = [*found.python, *found.beyond, *found.measures, *found.modes, *found.other]
+    every = [*found.python, *found.beyond, *found.measures, *found.modes, *found.astray, *found.other]
     assert len(set(every)) == len({"document" if name.startswith("document") else name for name in names})
     if python:
         assert set(followed(only)) == set(python.values())
@@ -151,3 +159,30 @@ def test_a_branch_that_changes_a_mode_alone_has_nothing_to_measure(repo: Path, t
     (repo / "vllm" / "a.py").chmod(0o755)
     found, _ = branch(repo, tmp_path)
     assert (found.python, found.modes, found.whole) == ((), ("vllm/a.py",), True)
+
+
+@pytest.mark.parametrize(
+    "place",
+    ["v1/core/", "./vllm/", "../vllm/", "/home/u/vllm/vllm/", "third_party/vllm/vllm/", "src/vllm/", "VLLM/", "vllm\\v1\\"],
+    ids=["relative", "dot", "two dots", "absolute", "monorepo", "src", "capitals", "backslashes"],
+)
+@pytest.mark.parametrize("beside", ["", "docs/a.md"])
+def test_code_of_vllm_below_another_folder_is_refused(tmp_path: Path, place: str, beside: str) -> None:
+    """A diff that was not made at the top of vLLM's repository holds code that nothing would measure, and must not pass."""
+    path = f"{place}a.py"
+    lines = f"--- {path}\n+++ {path}\n@@ -1 +1 @@\n-A = 1\n+A = 2\n"
+    with pytest.raises(BadInput, match="make the diff there: git diff main -- vllm > my.diff"):
+        parted(tmp_path, (headed(beside) if beside else "") + lines)
+
+
+def test_a_repository_that_has_vllm_in_a_folder_is_refused(repo: Path, tmp_path: Path) -> None:
+    """A branch of a monorepo changes vLLM's code below another folder; Python of a folder that nobody knows is told, and not refused."""
+    (repo / "mine").mkdir()
+    (repo / "mine" / "a.py").write_text("A = 1\n")
+    commit(repo, "mine")
+    assert of_branch(repo, "HEAD~1", "HEAD", tmp_path)[0].astray == ("mine/a.py",)
+    (repo / "third_party" / "vllm" / "vllm").mkdir(parents=True)
+    (repo / "third_party" / "vllm" / "vllm" / "a.py").write_text("A = 1\n")
+    commit(repo, "third party")
+    with pytest.raises(BadInput, match="third_party/vllm/vllm/a.py lies in no folder of vLLM's repository"):
+        of_branch(repo, "HEAD~1", "HEAD", tmp_path)

@@ -18,23 +18,26 @@ from perfproof.model.base.errors import BadInput
 
 MEASURES = ("vllm/benchmarks/", "vllm/entrypoints/cli/benchmark/")
 """Where vLLM keeps its own benchmarks: scenarios run `vllm bench`."""
+BESIDE = frozenset({"tests", "examples", "docs", "benchmarks", "tools", "scripts", "docker"})
+"""Folders at the top of vLLM's repository whose Python a server never runs; those that begin with a dot are others."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Files:
     """The paths of a change: Python below `vllm/`, code that an overlay can't apply, benchmarks (the base's are used), Python whose mode
-    alone changes, and all else (tests, documents, tools)."""
+    alone changes, Python that lies in no folder of vLLM's repository, and all else (tests, documents, tools)."""
 
     python: tuple[str, ...]
     beyond: tuple[str, ...]
     measures: tuple[str, ...]
     modes: tuple[str, ...]
+    astray: tuple[str, ...]
     other: tuple[str, ...]
 
     @property
     def whole(self) -> bool:
         """Whether an overlay of the Python contains all code of the change that runs."""
-        return not self.beyond and not self.measures
+        return not (self.beyond or self.measures or self.astray)
 
 
 def sorted_files(paths: Sequence[str]) -> Files:
@@ -44,7 +47,7 @@ def sorted_files(paths: Sequence[str]) -> Files:
 
 def _sorted(together: Sequence[tuple[set[str], tuple[str, ...]]]) -> Files:
     """Groups of paths with their kinds, such as those before and after a rename; a group of mixed kinds is beyond an overlay."""
-    kinds: dict[str, list[str]] = {"python": [], "beyond": [], "measures": [], "modes": [], "other": []}
+    kinds: dict[str, list[str]] = {"python": [], "beyond": [], "measures": [], "modes": [], "astray": [], "other": []}
     for found, paths in together:
         kinds[next(iter(found)) if len(found) == 1 else "beyond"] += paths
     return Files(**{kind: tuple(dict.fromkeys(paths)) for kind, paths in kinds.items()})
@@ -53,7 +56,28 @@ def _sorted(together: Sequence[tuple[set[str], tuple[str, ...]]]) -> Files:
 def _kind(path: str) -> str:
     if PYTHON_FILE.fullmatch(path):
         return "measures" if path.startswith(MEASURES) else "python"
-    return "beyond" if path.startswith("vllm/") or path.split("/")[0] in git_changes.COMPILED else "other"
+    top, *below = _parts(path)
+    if path.startswith("vllm/") or top in git_changes.COMPILED:
+        return "beyond"
+    known = top in BESIDE or (top.startswith(".") and top != "..")
+    return "astray" if below and path.endswith(".py") and not known else "other"
+
+
+def _parts(path: str) -> list[str]:
+    """The names in a path, without a "." that it begins with."""
+    first, *more = path.replace("\\", "/").split("/")
+    return more if first == "." and more else [first, *more]
+
+
+def _refuse_astray(files: Files, what: str, *, alone: bool) -> None:
+    """Raises `BadInput` for Python of vLLM below another folder, and where `alone` says so for Python without any code of vLLM beside it."""
+    inside = [path for path in files.astray if "vllm" in map(str.lower, _parts(path)[:-1])]
+    beside = files.python or files.beyond or files.measures or files.modes
+    if strange := inside or (files.astray if alone and not beside else ()):
+        raise BadInput(
+            f"{what}: {strange[0]} lies in no folder of vLLM's repository, whose package is vllm/ at the top: "
+            "make the diff there: git diff main -- vllm > my.diff"
+        )
 
 
 def of_git(repo: Path, base: str, ref: str) -> Files:
@@ -72,12 +96,14 @@ def of_diff(file: Path, keep: Path) -> tuple[Files, Path]:
         raise BadInput(f"--diff {file}: {error.strerror}; git diff main -- vllm > {file.name or 'my.diff'} makes one") from error
     named = pieces(data, file.name)
     files, only = _parted(named)
+    _refuse_astray(files, f"--diff {file}", alone=True)
     return files, file if not only or _python(named) == list(named) else _kept(only, file.stem, keep)
 
 
 def of_branch(repo: Path, base: str, ref: str, keep: Path) -> tuple[Files, Path | None]:
     """The files between two commits, and below `keep` a diff of only those that an overlay can apply; None if it can apply all or none."""
     files = of_git(repo, base, ref)
+    _refuse_astray(files, f"--git {repo}", alone=False)
     if not files.python:
         return files, None
     named = pieces(git_changes.below_vllm(str(repo), base, ref), ref)
@@ -89,6 +115,7 @@ def of_branch(repo: Path, base: str, ref: str, keep: Path) -> tuple[Files, Path 
         beyond=tuple(dict.fromkeys([*files.beyond, *parted.beyond])),
         measures=parted.measures,
         modes=parted.modes,
+        astray=files.astray,
         other=files.other,
     )
     plain = re.sub(r"[^A-Za-z0-9._-]", "-", ref)[:40].strip(".-")

@@ -29,6 +29,7 @@ DIFFS = Path("results/gate/diffs")
 RELEASE = "release"
 """The build below the base, where the base is another commit than the build."""
 COMPILE = "Measure it with a build of kind 'editable' (docs/builds.md), which compiles the tree."
+ELSEWHERE = "See whether vLLM runs these files: perfproof follows its package alone, vllm/ at the top of its repository."
 LOOK = "A reviewer decides: the gate takes vLLM's benchmarks from the base, and does not judge them."
 
 
@@ -74,6 +75,8 @@ def _note_files(gate: GateRun, changed: Files, what: str) -> None:
         gate.notes.append(f"not measured, because no overlay can apply it: {files(changed.beyond)}")
     if changed.modes:
         gate.notes.append(f"not measured, because only its mode changes: {files(changed.modes)}")
+    if changed.astray:
+        gate.notes.append(f"not measured, because it lies in no folder of vLLM's repository: {files(changed.astray)}")
     if changed.other:
         gate.notes.append(f"not measured, because it is not part of vLLM: {files(changed.other)}")
 
@@ -86,7 +89,12 @@ def settle_without_python(gate: GateRun, changed: Files) -> None:
     if changed.whole:
         raise gate.settled("the change touches no code of vLLM, so there is nothing to measure", EXIT_PASS)
     why, todo = f"no overlay can apply what the change touches ({files(changed.beyond)}), so nothing was measured", COMPILE
-    if not changed.beyond:
+    if not changed.beyond and changed.astray:
+        why, todo = (
+            f"the change touches Python in no folder of vLLM's repository ({files(changed.astray)}), so nothing was measured",
+            ELSEWHERE,
+        )
+    elif not changed.beyond:
         why, todo = f"the change touches only vLLM's own benchmarks ({files(changed.measures)}), so nothing was measured", LOOK
     gate.not_covered(why, todo)
 

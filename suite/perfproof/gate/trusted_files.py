@@ -53,7 +53,8 @@ class Judges:
 
     def notes_on(self, files: Files) -> list[str]:
         """Sentences on what the change does to these files and to vLLM's own benchmarks."""
-        changed = [path for path in (*files.python, *files.beyond, *files.other) if any(_below(path, place) for place in self.places)]
+        every = (*files.python, *files.beyond, *files.astray, *files.other)
+        changed = [path for path in every if any(_below(path, place) for place in self.places)]
         notes = [f"the change alters files that judge it ({few(changed)}): the files of {self.base} judged it"] if changed else []
         if files.measures:
             notes.append(f"the change alters benchmarks that measure it ({few(files.measures)}): the base's were used")
@@ -262,7 +263,7 @@ def _below(path: str, place: str) -> bool:
 def refuse_own(repo: Path, base: str, files: Files) -> None:
     """Raises `BadInput` where the change alters perfproof itself and its version of perfproof runs here."""
     inside = _place(PACKAGE, git_changes.top(repo))
-    changed = [path for path in files.other if inside and _below(path, inside)]
+    changed = [path for path in (*files.astray, *files.other) if inside and _below(path, inside)]
     if changed and git_changes.resolved(str(repo), "HEAD") != git_changes.resolved(str(repo), base):
         raise BadInput(f"the change alters perfproof itself ({few(changed)}), which would judge it: run the gate from a checkout of {base}")
 
