@@ -113,7 +113,7 @@ def test_no_piece_of_any_diff_is_lost(tmp_path: Path, names: list[str]) -> None:
     texts = {"ours": OURS, "plain": PLAIN.replace("a.py", "z.py"), **{name: text for name, (text, _) in BESIDE.items()}}
     whole = "".join(texts[name] for name in names)
     if STRAY in names and {BESIDE[name][1] for name in names if name in BESIDE} <= {"astray", "other"} and not {"ours", "plain"} & {*names}:
-        with pytest.raises(BadInput, match="mine/a.py lies in no folder of vLLM's repository"):
+        with pytest.raises(BadInput, match=r"mine/a\.py lies in no folder of vLLM's repository"):
             parted(tmp_path, whole)
         return
     found, only = parted(tmp_path, whole)
@@ -171,7 +171,7 @@ def test_code_of_vllm_below_another_folder_is_refused(tmp_path: Path, place: str
     """A diff that was not made at the top of vLLM's repository holds code that nothing would measure, and must not pass."""
     path = f"{place}a.py"
     lines = f"--- {path}\n+++ {path}\n@@ -1 +1 @@\n-A = 1\n+A = 2\n"
-    with pytest.raises(BadInput, match="make the diff there: git diff main -- vllm > my.diff"):
+    with pytest.raises(BadInput, match=r"make the diff there: git diff main -- vllm > my\.diff"):
         parted(tmp_path, (headed(beside) if beside else "") + lines)
 
 
@@ -184,5 +184,5 @@ def test_a_repository_that_has_vllm_in_a_folder_is_refused(repo: Path, tmp_path:
     (repo / "third_party" / "vllm" / "vllm").mkdir(parents=True)
     (repo / "third_party" / "vllm" / "vllm" / "a.py").write_text("A = 1\n")
     commit(repo, "third party")
-    with pytest.raises(BadInput, match="third_party/vllm/vllm/a.py lies in no folder of vLLM's repository"):
+    with pytest.raises(BadInput, match=r"third_party/vllm/vllm/a\.py lies in no folder of vLLM's repository"):
         of_branch(repo, "HEAD~1", "HEAD", tmp_path)

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
 from perfproof.analysis.judging.apply_policy import decide
 from perfproof.changes import measure_change
-from perfproof.changes.change_notes import conclusion
+from perfproof.changes.change_notes import conclusion, measured_times
 from perfproof.changes.counting.host_count import HostCount
 from perfproof.changes.time_estimates import TrialTime
 from perfproof.cli import main
 from perfproof.model.base.errors import EXIT_INCONCLUSIVE, EXIT_PASS, EXIT_REGRESSED, EXIT_UNTESTABLE, EXIT_USAGE
 from perfproof.model.records.record import Record
-from perfproof.model.verdicts.judged import Judged
+from perfproof.model.verdicts.judged import Judged, Outcome, Uncounted
 from perfproof.model.verdicts.policy import DEFAULT_POLICY
 from tests.changes.counting.test_count_command import FUNCTION, came, compared
 from tests.changes.counting.test_host_count import host
@@ -189,6 +190,41 @@ def test_a_count_that_moved_shows_that_the_change_ran(place: Place, capsys: pyte
     place.runner.fate = lambda one, tries: dataclasses.replace(one, witnesses={"bytes_per_swap": 512 if one.arm == "diff" else 1024})
     assert place.pr("--scenarios", "scenarios/again.yaml") == EXIT_PASS
     assert "no new line of the change" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("some_ran", [True, False])
+def test_answers_do_not_vouch_for_lines_that_no_feature_runs(place: Place, some_ran: bool, capsys: pytest.CaptureFixture[str]) -> None:
+    """A scenario about answers that calls the function need not run its new lines, whatever a benchmark's count says: it is no pass."""
+    place.scenario("answers", **ANSWERS, exercises=["vllm.v1.worker.batch"])
+    place.host = host(IDENTICAL, reach=came(lines=some_ran, idle={"vllm/v1/worker/batch.py": [3]}))
+    place.runner.ratio = 1.0
+    place.runner.fate = lambda one, tries: moved(one) if one.scenario == "again" else one
+    assert place.pr() == EXIT_INCONCLUSIVE
+    told = "were NOT tested for lines of the change that no tried feature runs: vllm/v1/worker/batch.py: 3"
+    assert f"answers {told}" in capsys.readouterr().out
+    text = (place.folder / "reports" / "pr.md").read_text()
+    assert f"nswers {told}" in text
+    assert "nothing: settled" not in text
+
+
+@pytest.mark.parametrize(
+    ("ends", "better", "as_what"),
+    [
+        ((0.1, 0.3), "lower", "regressed"),
+        ((0.1, 0.3), "higher", "improved"),
+        ((-0.1, 0.3), "lower", "untestable"),
+        (None, "lower", "untestable"),
+    ],
+)
+def test_times_that_a_busy_machine_spoilt_may_contradict_counts(ends: tuple[float, float] | None, better: Any, as_what: str) -> None:
+    """What excluded blocks surely show is held against the counts; it is a verdict nowhere else."""
+    seen = Uncounted(baseline_value=1.0, candidate_value=1.2, blocks=6, effect=0.2, interval=ends)
+    spoilt = dataclasses.replace(row("queue", "round_time", Outcome.UNTESTABLE), better=better, uncounted=seen, reason="busy")
+    assert measured_times([spoilt]) == [("queue", "round_time", Outcome(as_what))]
+
+
+def moved(one: Record) -> Record:
+    return dataclasses.replace(one, witnesses={"bytes_per_swap": 512 if one.arm == "diff" else 1024})
 
 
 def said_of(rows: Sequence[Judged], counted: HostCount, *, untested: bool) -> tuple[int, list[str]]:

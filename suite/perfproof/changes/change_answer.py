@@ -12,7 +12,17 @@ from perfproof import store
 from perfproof.builds.install.ready_build import ReadyBuild
 from perfproof.changes.answer_budget import Began
 from perfproof.changes.call_coverage import CALLED, MOST_TOLD, NOT_TESTED, about_answers, borne_out, called, sentences
-from perfproof.changes.change_notes import TIMES_NOT_TESTED, UNPROVED, conclusion, exactly_first, measurable, uncounted, unproved
+from perfproof.changes.change_notes import (
+    TIMES_NOT_TESTED,
+    UNPROVED,
+    conclusion,
+    exactly_first,
+    measurable,
+    measured_times,
+    uncounted,
+    unproved,
+    unseen_lines,
+)
 from perfproof.changes.countable_functions import Watching
 from perfproof.changes.counting.host_count import RAN, HostCount
 from perfproof.changes.observed.observed_calls import keep_records
@@ -138,7 +148,9 @@ class Answer:
         only, absent = measurable(plan, read.records)
         about = about_answers(plan.scenarios) & only
         calls = called(functions, [one.name for one in plan.scenarios if one.name in only], read.records)
-        ran = [*sentences(calls, about), *([] if calls.ran else self.host.calls)]
+        needed = bool(about or self.wanted.scenarios is None)
+        unseen = unseen_lines(self.host) if needed and calls.ran else ""
+        ran = [*sentences(calls, about), *filter(None, [unseen]), *([] if calls.ran else self.host.calls)]
         tried = {record.scenario for record in read.records} & only
         if self.host.ran and calls.idle and not calls.ran and tried <= set(calls.idle):
             return self._never_run(ran, calls.idle)
@@ -151,7 +163,7 @@ class Answer:
 
         def about_change(rows: Sequence[Judged]) -> tuple[str, Sequence[str]]:
             judged.extend(rows)
-            doubt, against = unproved(rows, self.host), self.host.contradictions([(row.scenario, row.metric, row.verdict) for row in rows])
+            doubt, against = unproved(rows, self.host), self.host.contradictions(measured_times(rows))
             counted = self.host.sentences()
             if doubt:
                 counted = [doubt, *counted[1:]]
@@ -173,7 +185,7 @@ class Answer:
         )
         if self.wanted.print_text:
             self.say(block)
-        untested = bool(calls.untested(about)) and bool(about or self.wanted.scenarios is None)
+        untested = needed and bool(calls.untested(about) or unseen)
         code, more = conclusion(decision, judged, read.records, self.host, untested=untested)
         for line in [*ran, *more, *self.offers(decision.rulings)]:
             self.say(line, style="bold yellow" if any(word in line for word in (NOT_TESTED, TIMES_NOT_TESTED, UNPROVED)) else "")

@@ -70,7 +70,7 @@ def _parts(path: str) -> list[str]:
 
 
 def _refuse_astray(files: Files, what: str, *, alone: bool) -> None:
-    """Raises `BadInput` for Python of vLLM below another folder, and where `alone` says so for Python without any code of vLLM beside it."""
+    """Raises `BadInput` for Python of vLLM below another folder, and where `alone` says so for Python with no code of vLLM beside it."""
     inside = [path for path in files.astray if "vllm" in map(str.lower, _parts(path)[:-1])]
     beside = files.python or files.beyond or files.measures or files.modes
     if strange := inside or (files.astray if alone and not beside else ()):

@@ -7,10 +7,10 @@ from collections.abc import Collection, Iterator, Sequence
 from perfproof.analysis.judging.judge import JudgedScenario
 from perfproof.analysis.stats.number_format import percent
 from perfproof.analysis.trials.paired_trials import counts, fine, latest
-from perfproof.changes.call_coverage import called
+from perfproof.changes.call_coverage import NOT_TESTED, called
 from perfproof.changes.change_builds import BASE
 from perfproof.changes.countable_functions import Watching
-from perfproof.changes.counting.count_findings import warnings
+from perfproof.changes.counting.count_findings import unseen, warnings
 from perfproof.changes.counting.host_count import HostCount
 from perfproof.changes.scenario_selection import files
 from perfproof.model.base.errors import EXIT_INCONCLUSIVE, EXIT_PASS, EXIT_UNTESTABLE, CannotRun
@@ -130,6 +130,24 @@ def unproved(rows: Sequence[Judged], host: HostCount) -> str:
         return ""
     never_called = len(host.findings.never_ran) == len(host.findings.touched)
     return "" if never_called and not exact else f"{UNPROVED}, so that this proves nothing about them: {warnings(host.findings)[0]}"
+
+
+def unseen_lines(host: HostCount) -> str:
+    """A sentence on new lines that no feature runs: a scenario about answers that calls their function need not run them either."""
+    places = "" if host.findings is None else unseen(host.findings)
+    return f"{NOT_TESTED} for lines of the change that no tried feature runs: {places}" if places else ""
+
+
+def measured_times(rows: Sequence[Judged]) -> list[tuple[str, str, Outcome | None]]:
+    """Scenario, metric and verdict of each time; of one that a busy machine spoilt, what its excluded blocks surely show."""
+    return [(row.scenario, row.metric, _excluded(row) or row.verdict) for row in rows if is_timed(row.metric)]
+
+
+def _excluded(row: Judged) -> Outcome | None:
+    ends = row.uncounted.interval if row.uncounted is not None and row.verdict is Outcome.UNTESTABLE else None
+    if ends is None or ends[0] <= 0 <= ends[1]:
+        return None
+    return Outcome.REGRESSED if (ends[0] > 0) is (row.better == "lower") else Outcome.IMPROVED
 
 
 def exactly_first(rows: Sequence[Judged], host: HostCount) -> str:

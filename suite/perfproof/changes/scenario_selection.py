@@ -192,7 +192,8 @@ def choose(
     What trials were observed to call (`calls`) outweighs what a scenario declares. Where none names or calls the changed code: the first
     about answers and the first about times of those that start a whole vLLM. `device` is the base's device. The `idle` are known never to
     run the changed code, and are left out if another one names it. `seconds` are those of a trial of each scenario: of those that run the
-    change equally surely those come first that were seen to call it, then the cheapest. Raises `CannotRun` where none runs on this machine.
+    change equally surely those come first that were seen to call it, then the cheapest; before them one about answers that was seen to call
+    it, for answers need no quiet machine. Raises `CannotRun` where none runs on this machine.
     """
     exercised = {scenario.name: catalog.exercised(scenario) for scenario in scenarios}
     declared = {choice.scenario: choice for choice in selection_rules.choose(changes, exercised)}
@@ -208,8 +209,10 @@ def choose(
     of_name = {scenario.name: scenario for scenario in scenarios}
     if seconds is not None:
 
-        def surest(one: Choice) -> tuple[int, bool, float]:
-            return selection_rules.LEVELS.index(one.level), not calls.called.get(one.scenario), seconds.get(one.scenario, 0.0)
+        def surest(one: Choice) -> tuple[bool, int, bool, float]:
+            called = bool(calls.called.get(one.scenario))
+            answers = called and kind_of(of_name[one.scenario].workload).of_answers
+            return not answers, selection_rules.LEVELS.index(one.level), not called, seconds.get(one.scenario, 0.0)
 
         run = tuple(sorted(run, key=surest))
     here = [of_name[choice.scenario] for choice in run if of_name[choice.scenario].device in (None, device or "cpu")]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import pytest
 
+from perfproof.model.verdicts.judged import Uncounted
 from perfproof.report.lead.lead import lead
 from perfproof.report.text.headline import headline
 from perfproof.report.view import build
@@ -42,6 +44,17 @@ def count(verdict: Any, effect: float, metric: str = WORK) -> Any:
 def test_what_counts_say_comes_first(counts: list[Any], said: str) -> None:
     """More work before less, what moved before what did not, and the reason for the times behind it."""
     assert told(time(), *counts).startswith(said)
+
+
+@pytest.mark.parametrize(
+    ("interval", "said"),
+    [((0.307, 0.394), "; round time +35.0\u202f%, not counted"), ((-0.1, 0.2), ""), ((-0.4, -0.3), "")],
+)
+def test_a_time_that_surely_grew_stands_beside_less_work(interval: tuple[float, float], said: str) -> None:
+    """Fewer instructions that take longer are no good news, though the blocks that show it don't count."""
+    seen = Uncounted(baseline_value=1.0, candidate_value=1.35, blocks=6, effect=0.35, interval=interval)
+    grown = dataclasses.replace(time(), effect=None, interval=None, uncounted=seen)
+    assert told(grown, count("less", -0.164)).endswith(f"times untestable: the machine was busy{said}")
 
 
 def test_counts_stand_before_times_that_are_not_settled() -> None:

@@ -355,5 +355,11 @@ def warnings(findings: Findings) -> list[str]:
     return sentences
 
 
+def unseen(findings: Findings) -> str:
+    """The new lines within functions that no feature ran, though features call every function that the change touches; "" where there are
+    none, or more is unknown: a feature that failed, or a function that only a scenario may call."""
+    return "" if findings.comparisons.lost or findings.never_ran else _places(findings.reach.idle)
+
+
 def _places(lines: Lines) -> str:
     return "; ".join(f"{path}: {ranges(numbers, PLACES)}" for path, numbers in lines.items())

@@ -19,14 +19,22 @@ FIRST = ("python_instructions", "python_calls", "c_calls")
 
 
 def exact_first(scenario: ScenarioView) -> str:
-    """A clause such as "−16.4 % Python instructions, exact (64 requests; 3 of 9 counts changed); times untestable: the machine was busy";
-    "" where the scenario's times are tested, or where anything but a time is untestable. It is no verdict on a time."""
+    """A clause such as "−16.4 % Python instructions, exact (64 requests; 3 of 9 counts changed); times untestable: the machine was busy", and
+    behind it a time that surely grew in blocks that don't count; "" where the scenario's times are tested, or where anything but a time is
+    untestable. It is no verdict on a time."""
     spoilt = [row for row in formatting.deciding(scenario.rows) if row.verdict == Outcome.UNTESTABLE]
     known = [row for row in scenario.rows if row.exact and row.verdict not in (None, Outcome.UNTESTABLE)]
     if scenario.outcome != Outcome.UNTESTABLE or not known or not all(row.kind in MEASURED for row in spoilt):
         return ""
     why = ": the machine was busy" if any(BUSY in row.reason for row in spoilt) else ""
-    return f"{_counted(known)}; {UNTESTED}{why}"
+    slower = next((row for row in spoilt if _surely_worse(row)), None)
+    return f"{_counted(known)}; {UNTESTED}{why}{f'; {formatting.label(slower.metric)} {formatting.change(slower)}' if slower else ''}"
+
+
+def _surely_worse(row: Judged) -> bool:
+    """Whether the excluded blocks of a metric without any other lie on the worse side of no change."""
+    low, high = (row.uncounted and row.uncounted.interval) or (0.0, 0.0)
+    return low > 0 if row.better == "lower" else high < 0
 
 
 def exact_beside(scenario: ScenarioView) -> str:
