@@ -11,14 +11,20 @@ from typing import Any
 import pytest
 
 from perfproof import store
-from perfproof.changes.call_coverage import Called, called, earlier_records, idle_before, sentences
-from perfproof.changes.change_notes import uncounted
+from perfproof.analysis.judging.apply_policy import decide
+from perfproof.changes.call_coverage import Called, called, called_by_case, earlier_records, idle_before, sentences
+from perfproof.changes.change_notes import beside_the_change, conclusion, uncounted
 from perfproof.changes.countable_functions import Watching
+from perfproof.changes.counting.host_count import HostCount
+from perfproof.model.base.errors import EXIT_INCONCLUSIVE, EXIT_PASS
 from perfproof.model.documents.decode import scenario_of
 from perfproof.model.records.record import SCHEMA, Record
 from perfproof.model.scenarios.scenario import digest_of
+from perfproof.model.verdicts.judged import Outcome
+from perfproof.model.verdicts.policy import DEFAULT_POLICY
 from tests.analysis.judging.test_host_counts import table
 from tests.factory import ATTESTATION, DEFINITION, record
+from tests.report.factory import row
 
 SWAP, FILL = "vllm.batch:Batch.swap", "vllm.batch:Batch.fill"
 NEVER = "nothing ran the changed code: Batch.swap was never called"
@@ -160,3 +166,36 @@ def test_a_folder_of_a_newer_format_is_passed_over(tmp_path: Path) -> None:
     """What it knows can't be read; that is no reason not to measure."""
     one = dataclasses.replace(both("swap_states", swap=0)[0], schema=99)
     assert known(tmp_path, one) == set()
+
+
+def in_cases(text: int, tools: int) -> list[Record]:
+    """Trials of a scenario with two cases, whose counted rounds called `swap` so often."""
+    rounds = {
+        case: table(100, functions={SWAP: [100, calls, 100, 1, 3]} if calls else {}) for case, calls in (("text", text), ("tools", tools))
+    }
+    return [dataclasses.replace(trial("stream", arm), counts=rounds) for arm in ("before", "after")]
+
+
+@pytest.mark.parametrize(
+    ("text", "tools", "primary", "told"),
+    [
+        (0, 5, ["text"], ["the times that decide call nothing of the change in stream (text); tools calls it, and decides nothing there"]),
+        (0, 5, ["tools"], []),
+        (0, 5, ["text", "tools"], []),
+        (5, 5, ["text"], []),
+        (0, 0, ["text"], []),
+    ],
+)
+def test_a_verdict_on_a_case_beside_the_change_is_no_pass(text: int, tools: int, primary: list[str], told: list[str]) -> None:
+    """Where another case calls what changed and those that decide do not, their verdicts say nothing of the change."""
+    cases = called_by_case(Watching(functions=(SWAP,), unknown=()), {"stream"}, in_cases(text, tools))
+    rows = [row("stream", f"round_time@{case}", Outcome.EQUIVALENT, primary=case in primary) for case in ("text", "tools")]
+    sentences = beside_the_change(rows, cases)
+    assert sentences == told
+    code, lines = conclusion(decide(rows, DEFAULT_POLICY), rows, [], HostCount(), untested=False, beside=sentences)
+    assert (code, lines) == ((EXIT_INCONCLUSIVE, [f"{told[0]} (exit code 4)"]) if told else (EXIT_PASS, []))
+
+
+def test_of_code_that_no_count_sees_no_case_is_beside_the_change() -> None:
+    """What can't be counted may have run in any case."""
+    assert called_by_case(Watching(functions=(SWAP,), unknown=("csrc/a.cu",)), {"stream"}, in_cases(0, 5)) == {}

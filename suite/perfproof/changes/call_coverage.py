@@ -103,6 +103,17 @@ def _in_rounds(record: Record, functions: Sequence[str]) -> dict[str, int]:
     return {name: found[name] for name in functions if found[name]}
 
 
+def called_by_case(watched: Watching, names: Collection[str], records: Iterable[Record]) -> dict[str, dict[str, bool]]:
+    """Whether the counted rounds of each case call a function of the change; of scenarios of which some do and others do not."""
+    found: dict[str, dict[str, bool]] = {}
+    for record in records:
+        for case, work in rounds(record).items() if record.scenario in names else ():
+            hit = any(name in work.functions and work.functions[name].calls for name in watched.functions)
+            cases = found.setdefault(record.scenario, {})
+            cases[case] = cases.get(case, False) or hit
+    return {} if watched.unknown else {scenario: cases for scenario, cases in found.items() if len({*cases.values()}) > 1}
+
+
 def _summed(records: Iterable[Record], functions: Sequence[str]) -> dict[str, int]:
     found: dict[str, int] = {}
     for record in records:

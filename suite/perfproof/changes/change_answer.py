@@ -11,10 +11,12 @@ from rich.console import Console
 from perfproof import store
 from perfproof.builds.install.ready_build import ReadyBuild
 from perfproof.changes.answer_budget import Began
-from perfproof.changes.call_coverage import CALLED, MOST_TOLD, NOT_TESTED, about_answers, borne_out, called, sentences
+from perfproof.changes.call_coverage import CALLED, MOST_TOLD, NOT_TESTED, about_answers, borne_out, called, called_by_case, sentences
 from perfproof.changes.change_notes import (
+    BESIDE,
     TIMES_NOT_TESTED,
     UNPROVED,
+    beside_the_change,
     conclusion,
     exactly_first,
     measurable,
@@ -160,6 +162,7 @@ class Answer:
         unsure = uncounted(functions, deciding, read.records) if functions.unknown else []
         rest = [*self.notes[1:], *why, *kept, *self.missing, *unsure, *absent]
         judged: list[Judged] = []
+        beside: list[str] = []
 
         def about_change(rows: Sequence[Judged]) -> tuple[str, Sequence[str]]:
             judged.extend(rows)
@@ -168,9 +171,10 @@ class Answer:
             if doubt:
                 counted = [doubt, *counted[1:]]
                 ran[:] = [line.replace(RAN, CALLED) if line.startswith(RAN) else line for line in ran]
-            notes = [self.first, *against, *counted, *ran, *rest]
+            beside.extend(beside_the_change(rows, called_by_case(functions, only, read.records)))
+            notes = [self.first, *against, *beside, *counted, *ran, *rest]
             ran.extend(against)
-            return UNPROVED if doubt else exactly_first(rows, self.host), notes
+            return UNPROVED if doubt else BESIDE if beside else exactly_first(rows, self.host), notes
 
         block, decision = record_verdicts.show_change(
             results,
@@ -186,9 +190,9 @@ class Answer:
         if self.wanted.print_text:
             self.say(block)
         untested = needed and bool(calls.untested(about) or unseen)
-        code, more = conclusion(decision, judged, read.records, self.host, untested=untested)
+        code, more = conclusion(decision, judged, read.records, self.host, untested=untested, beside=beside)
         for line in [*ran, *more, *self.offers(decision.rulings)]:
-            self.say(line, style="bold yellow" if any(word in line for word in (NOT_TESTED, TIMES_NOT_TESTED, UNPROVED)) else "")
+            self.say(line, style="bold yellow" if any(word in line for word in (NOT_TESTED, TIMES_NOT_TESTED, UNPROVED, BESIDE)) else "")
         self.say(f"{self.wanted.written}\nrecords: {results}; the same command goes on from there")
         return code
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from perfproof.analysis.judging.judge import JudgedScenario
 from perfproof.analysis.stats.number_format import percent
@@ -14,6 +14,7 @@ from perfproof.changes.counting.count_findings import unseen, warnings
 from perfproof.changes.counting.host_count import HostCount
 from perfproof.changes.scenario_selection import files
 from perfproof.model.base.errors import EXIT_INCONCLUSIVE, EXIT_PASS, EXIT_UNTESTABLE, CannotRun
+from perfproof.model.base.name_lists import few
 from perfproof.model.records.record import Record
 from perfproof.model.scenarios.group_names import own_name
 from perfproof.model.scenarios.metrics import ANSWERS, is_count, is_timed
@@ -30,6 +31,10 @@ TIMES_NOT_TESTED = "times were NOT tested"
 """The start of the sentence on times that a busy machine spoilt, where counts were judged."""
 UNPROVED = "no new line of the change is known to have run"
 """The start of the sentence on measurements that may have missed the new lines, and so prove nothing about them."""
+BESIDE = "the times that decide call nothing of the change"
+"""The start of the sentence on verdicts that are about cases beside the change."""
+MOST_CASES = 3
+"""The most cases in a sentence."""
 MOST_TESTS = 10
 """The most tests listed of each kind."""
 
@@ -78,12 +83,18 @@ def _busy(scenario: str, records: Sequence[Record]) -> bool:
 
 
 def conclusion(
-    decision: Decision, rows: Sequence[Judged], records: Sequence[Record], host: HostCount, *, untested: bool
+    decision: Decision,
+    rows: Sequence[Judged],
+    records: Sequence[Record],
+    host: HostCount,
+    *,
+    untested: bool,
+    beside: Sequence[str] = (),
 ) -> tuple[int, list[str]]:
     """The exit code of verdicts and count together, and a sentence for each reason that differs from the verdicts' own.
 
-    `rows` are the judged metrics; `untested`: answers should have been tested and were not. What grew exactly is named in the last
-    sentence: nobody should read that nothing got worse where it did.
+    `rows` are the judged metrics; `untested`: answers should have been tested and were not; `beside`: sentences on verdicts about cases
+    that call nothing of the change. What grew exactly is named in the last sentence: nobody should read that nothing got worse then.
     """
     code, lines, more = decision.exit_code, [], "; ".join(more_work(rows, host))
     by_count = host.code(DEFAULT_POLICY) if host.ran else EXIT_PASS
@@ -104,6 +115,9 @@ def conclusion(
     if doubt := unproved(rows, host):
         code = EXIT_INCONCLUSIVE if code == EXIT_PASS else code
         lines.append(f"{doubt} (exit code {code})")
+    for sentence in beside:
+        code = EXIT_INCONCLUSIVE if code == EXIT_PASS else code
+        lines.append(f"{sentence} (exit code {code})")
     return code, lines
 
 
@@ -148,6 +162,18 @@ def _excluded(row: Judged) -> Outcome | None:
     if ends is None or ends[0] <= 0 <= ends[1]:
         return None
     return Outcome.REGRESSED if (ends[0] > 0) is (row.better == "lower") else Outcome.IMPROVED
+
+
+def beside_the_change(rows: Sequence[Judged], by_case: Mapping[str, Mapping[str, bool]]) -> list[str]:
+    """A sentence on each scenario whose deciding times are all of cases that call nothing of the change, while another case does."""
+    sentences = []
+    for scenario, calls in by_case.items():
+        own = [row for row in rows if own_name(row.scenario) == scenario and row.primary and is_timed(row.metric)]
+        cases = list(dict.fromkeys(row.metric.partition("@")[2] for row in own))
+        if cases and not any(calls.get(case, True) for case in cases):
+            calling = few([case for case, calls_it in calls.items() if calls_it], MOST_CASES)
+            sentences.append(f"{BESIDE} in {scenario} ({few(cases, MOST_CASES)}); {calling} calls it, and decides nothing there")
+    return sentences
 
 
 def exactly_first(rows: Sequence[Judged], host: HostCount) -> str:
