@@ -261,6 +261,14 @@ WORDS = [
 
 
 @settings(max_examples=150, deadline=None)
+@given(st.text("|│+-=:┌ a1.,\t\n", max_size=40))
+def test_bars_and_rules_of_any_shape_are_read_or_refused(text: str) -> None:
+    """A frame without rows, a rule without a head, a first line that is all bars: no shape makes the reader fail."""
+    pasted_text.parse(text)
+    pasted_text.parse(f"|||\n---\n{text}")
+
+
+@settings(max_examples=150, deadline=None)
 @given(st.lists(st.sampled_from(WORDS), max_size=120))
 def test_any_words_are_read_or_refused(words: list[str]) -> None:
     """Nothing that a person pastes makes the reader fail; no pair has one side twice."""

@@ -21,6 +21,7 @@ from perfproof.analysis.equality import equality_verdict
 from perfproof.analysis.judging import accuracy_tasks
 from perfproof.analysis.judging import judge as judging
 from perfproof.analysis.judging.apply_policy import decide
+from perfproof.analysis.judging.repeats import doubted
 from perfproof.analysis.trials.size_sweeps import sweeps
 from perfproof.analysis.trials.trial_groups import kept_apart
 from perfproof.analysis.verdicts import unpaired
@@ -369,6 +370,7 @@ def page_of(
     named = results.name if results.is_absolute() else str(results)
     counted, not_shown = counted_scenarios.documents(results, records)
     warnings = [warning.replace(str(results), named) for warning in (*read.warnings, *not_shown)]
+    again = repeats(results, records, judged) if rows is None else {}
     page = view.build(
         judged,
         records,
@@ -381,10 +383,11 @@ def page_of(
         accuracy=accuracy_tasks.details(records),
         unlisted=[row for one in scenarios for row in one.unlisted],
         worse=[row for one in scenarios for row in one.worse],
-        repeats=repeats(results, records, judged) if rows is None else {},
+        repeats=again,
     )
     found = tuple(blamed.of_document(*one) for one in blames(results, {record.scenario for record in records}))
-    return dataclasses.replace(page, host_work=host_work.all_of(None, counted), blames=found), judged
+    taken = [doubted(row, again.get(row.scenario, ())) for row in judged]
+    return dataclasses.replace(page, host_work=host_work.all_of(None, counted), blames=found), taken
 
 
 TOLD = 5

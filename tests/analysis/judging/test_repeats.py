@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from perfproof.analysis.judging.repeats import contradicts
+from perfproof.analysis.judging.repeats import contradicts, doubted
 from tests.report import factory
 
 
@@ -38,3 +38,19 @@ def test_another_count_contradicts() -> None:
     fell, same = factory.row("a", "bytes_per_swap", "improved"), factory.row("a", "bytes_per_swap", "equivalent", effect=0.0)
     assert contradicts(fell, same)
     assert not contradicts(fell, fell)
+
+
+@pytest.mark.parametrize(
+    ("row", "other", "taken"),
+    [
+        (("equivalent", 0.001, -0.01, 0.01), ("regressed", 1.0, 0.9, 1.1), "inconclusive"),
+        (("improved", -0.1, -0.12, -0.08), ("equivalent", -0.001, -0.01, 0.01), "inconclusive"),
+        (("regressed", 0.1, 0.08, 0.12), ("improved", -0.1, -0.12, -0.08), "regressed"),
+        (("equivalent", 0.001, -0.01, 0.01), ("equivalent", 0.002, -0.01, 0.01), "equivalent"),
+    ],
+)
+def test_a_verdict_that_a_repeat_contradicts_passes_nothing(row: tuple, other: tuple, taken: str) -> None:
+    """A decision takes it for inconclusive, and says what the repeat gave; a lucky repeat takes no regression back."""
+    one = doubted(_row(*row), [("bad", [_row(*other)])])  # type: ignore[arg-type]
+    assert one.verdict == taken
+    assert one.verdict == row[0] or one.reason.startswith(f"{row[0]} here, but a repeat (bad) gave ")

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
+from collections.abc import Iterable, Sequence
 
+from perfproof.analysis.stats.number_format import percent
 from perfproof.model.verdicts.judged import Judged, Outcome
 
 SETTLED = (Outcome.IMPROVED, Outcome.REGRESSED)
@@ -24,3 +27,17 @@ def contradicts(row: Judged, other: Judged) -> bool:
     outside = row.interval is None or not row.interval[0] <= other.effect <= row.interval[1]
     same_way = math.copysign(1, other.effect) == math.copysign(1, row.effect)
     return outside and (not same_way or abs(other.effect) < (row.margin or 0.0))
+
+
+def doubted(row: Judged, repeats: Iterable[tuple[str, Sequence[Judged]]]) -> Judged:
+    """The row as a decision takes it: *inconclusive* where it would pass and one of the `repeats`, by its place, contradicts it.
+
+    A regression stays one: a lucky repeat does not take it back.
+    Source: `contradicts`.
+    """
+    for where, rows in repeats if row.verdict != Outcome.REGRESSED else ():
+        for other in rows:
+            if (other.metric, other.candidate) == (row.metric, row.candidate) and contradicts(row, other):
+                reason = f"{row.verdict} here, but a repeat ({where}) gave {percent(other.effect or 0.0)}"
+                return dataclasses.replace(row, verdict=Outcome.INCONCLUSIVE, reason=reason)
+    return row

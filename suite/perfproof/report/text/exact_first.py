@@ -19,9 +19,9 @@ FIRST = ("python_instructions", "python_calls", "c_calls")
 
 
 def exact_first(scenario: ScenarioView) -> str:
-    """A clause such as "−16.4 % Python instructions, exact (64 requests; 3 of 9 counts changed); times untestable: the machine was busy", and
-    behind it a time that surely grew in blocks that don't count; "" where the scenario's times are tested, or where anything but a time is
-    untestable. It is no verdict on a time."""
+    """A clause such as "−16.4 % Python instructions, exact (64 requests; 3 of 9 counts changed); times untestable: the machine was busy",
+    and behind it a time that surely grew in blocks that don't count; "" where the scenario's times are tested, or where anything but a time
+    is untestable. It is no verdict on a time."""
     spoilt = [row for row in formatting.deciding(scenario.rows) if row.verdict == Outcome.UNTESTABLE]
     known = [row for row in scenario.rows if row.exact and row.verdict not in (None, Outcome.UNTESTABLE)]
     if scenario.outcome != Outcome.UNTESTABLE or not known or not all(row.kind in MEASURED for row in spoilt):

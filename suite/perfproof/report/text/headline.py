@@ -6,13 +6,16 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from perfproof.analysis.judging.secondary_metrics import size
+from perfproof.model.base.name_lists import few
 from perfproof.model.verdicts.judged import OUTCOMES, Outcome
 from perfproof.model.workloads.kind import Scope
 from perfproof.report.base import formatting
 from perfproof.report.base.page_model import ScenarioView
 from perfproof.report.text.exact_first import exact_beside, exact_first
-from perfproof.report.text.shown_rows import became, loses
+from perfproof.report.text.shown_rows import became, contradiction, loses
 
+MOST_NAMED = 3
+"""The most scenarios that are named."""
 ITSELF = " against itself"
 """The words after the name of an A/A: it judges the machine, not a change."""
 MICRO = ("microbenchmark", "microbenchmarks")
@@ -47,19 +50,26 @@ def headline(scenarios: Sequence[ScenarioView]) -> str:
     """
     if not scenarios:
         return "There are no records to judge"
+    ends = f"{also(scenarios)}{_contradicted(scenarios)}"
     if len(scenarios) == 1:
         one = scenarios[0]
         if exact := exact_first(one):
-            return f"{one.name}{_apart(one)}: {exact}{also(scenarios)}"
+            return f"{one.name}{_apart(one)}: {exact}{ends}"
         counted = f"{exact}; " if (exact := exact_beside(one)) else ""
-        return f"{counted}{one.name}{ITSELF if one.itself else ''} {_is(_result(one), 1)}{_apart(one)}{also(scenarios)}"
+        return f"{counted}{one.name}{ITSELF if one.itself else ''} {_is(_result(one), 1)}{_apart(one)}{ends}"
     clauses = _grouped([each for each in scenarios if not beside(each)])
     for words in (UNPATCHED, TAKEN_OUT, CONTROLS):
         apart = ", and ".join(_grouped([each for each in scenarios if beside(each) == words]))
         clauses += [f"{words}: {apart}"] if apart else []
     if all(each.outcome != Outcome.REGRESSED or each.control for each in scenarios):
         clauses = [f"{each.name}: {exact}" for each in scenarios if (exact := exact_first(each) or exact_beside(each))][:1] + clauses
-    return f"{'; '.join(clauses)}{also(scenarios)}"
+    return f"{'; '.join(clauses)}{ends}"
+
+
+def _contradicted(scenarios: Sequence[ScenarioView]) -> str:
+    """The scenarios whose deciding verdicts a repeat contradicts: "; a repeat contradicts queue"; "" where there is none."""
+    names = [one.name for one in scenarios if any(contradiction(one, row) for row in formatting.deciding(one.rows))]
+    return f"; a repeat contradicts {few(names, MOST_NAMED)}" if names else ""
 
 
 def beside(scenario: ScenarioView) -> str:

@@ -68,7 +68,7 @@ def barred_table(lines: Sequence[Line], at: int) -> tuple[Table, int] | None:
         rows[:heads] = [grouped_heads.spread(row, own, widest) for row, own in zip(rows[:heads], bars, strict=False)]
     begins = [line.text[0] in _BARS for line in lines[at:place] if not _FRAME.match(line.text) and not _THREADS.match(line.text)]
     cut = not begins[0] and any(begins[1:])
-    if begins[0] and len(begins) > 1 and not any(begins[1:]) and len(rows[0]) == len(rows[1]) - 1:
+    if begins[0] and len(begins) > 1 and not any(begins[1:]) and len(rows) > 1 and len(rows[0]) == len(rows[1]) - 1:
         rows[0] = ("", *rows[0])  # the blanks before its first bar were its first cell
     rows = [row for row in rows if not _typed(row)] if drawn else rows
     rows = _joined(rows) if drawn else rows
