@@ -6,6 +6,7 @@ import html
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -21,6 +22,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from perfproof.builds.processes import long_logs, redact
 from perfproof.builds.processes.redact import scrub, scrub_file
 from perfproof.builds.processes.supervised_process import Channel, how_ended, inherited, run_to_end, start, tail
 from perfproof.model.base.errors import CannotRun
@@ -247,6 +249,79 @@ def test_secrets_are_blotted_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     log.write_bytes(text.encode() + b"\n\xff\xfe")
     scrub_file(log)
     assert log.read_bytes() == scrub(text).encode() + b"\n\xff\xfe"
+
+
+@pytest.mark.parametrize("gap", [b"\n", b" ", b"", b" and\r\n"])
+def test_a_long_file_is_scrubbed_in_pieces_as_if_it_were_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, gap: bytes) -> None:
+    """No secret escapes because it lies where two pieces meet, in lines, in one line, or without a blank; the rest stays to the byte."""
+    monkeypatch.setenv("MY_TOKEN", "quite a long secret")
+    monkeypatch.setattr(redact, "PIECE", 700)
+    monkeypatch.setattr(redact, "AROUND", 100)
+    log = tmp_path / "log"
+    for shift in range(0, 60, 7):
+        words = [b"quite a long secret", b"x" * 31, b"\xff\xc3\xa9", b"https://joe:pa55@h/?token=abcdef&x"]
+        text = b"y" * shift + b"\n" + gap.join(words[number % 4] for number in range(400))
+        log.write_bytes(text)
+        scrub_file(log)
+        assert log.read_bytes() == scrub(text.decode(errors="surrogateescape")).encode(errors="surrogateescape")
+        assert b"secret>" in log.read_bytes()
+        assert b"long secret" not in log.read_bytes()
+
+
+def test_a_file_without_secrets_is_not_written(tmp_path: Path) -> None:
+    """It stays the file that it was, and nothing is left beside it."""
+    log = tmp_path / "log"
+    log.write_bytes(b"a line\r\n" * 1_000_000)
+    before = log.stat()
+    scrub_file(log)
+    assert (log.stat().st_ino, log.stat().st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
+    assert list(tmp_path.iterdir()) == [log]
+
+
+@pytest.mark.parametrize("line", [b"a line of the log\n", b"no line ends here"])
+def test_of_a_long_log_the_beginning_and_the_end_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: bytes) -> None:
+    """A line between them says how many bytes are missing; a shorter log stays as it is."""
+    monkeypatch.setattr(long_logs, "BEGINNING", 1000)
+    monkeypatch.setattr(long_logs, "END", 5000)
+    log = tmp_path / "log"
+    log.write_bytes(b"first\n" + line * 1000 + b"\nlast\n")
+    whole = log.read_bytes()
+    long_logs.shorten(log)
+    parts = re.fullmatch(rb"(.*?)\[perfproof: ([0-9,]+) bytes of this output were left out here\]\n(.*)", log.read_bytes(), re.DOTALL)
+    assert parts is not None
+    beginning, said, end = parts.groups()
+    assert whole.startswith(beginning)
+    assert whole.endswith(end)
+    assert len(end) <= 5000
+    assert len(beginning) + int(said.replace(b",", b"")) + len(end) == len(whole)
+    if b"\n" in line:
+        assert end.startswith(line)
+        assert beginning.endswith(line)
+    log.write_bytes(b"short\n" * 1000)
+    long_logs.shorten(log)
+    assert log.read_bytes() == b"short\n" * 1000
+    long_logs.shorten(tmp_path / "none")
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="blocks are given back on Linux")
+def test_a_program_that_prints_without_end_does_not_fill_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its log takes little more than what is kept, while it runs and when it has ended."""
+    monkeypatch.setattr(long_logs, "BEGINNING", 2**20)
+    monkeypatch.setattr(long_logs, "END", 2**20)
+    script = "import time\nprint('begins')\nfor _ in range(65 * 1024): print('x' * 1023)\nprint('done', flush=True)\ntime.sleep(60)"
+    log = tmp_path / "log"
+    with start([sys.executable, "-c", script], environment=inherited(), log=log) as running:
+        deadline = time.monotonic() + 30
+        while not tail(log).endswith("done") and time.monotonic() < deadline:
+            assert running.wait(0.05) is None
+        assert running.poll() is None
+        assert log.stat().st_size > 64 * 2**20
+        assert log.stat().st_blocks * 512 < 8 * 2**20
+        assert log.read_bytes()[: 2**20].startswith(b"begins\n")
+    assert log.stat().st_size < 2.1 * 2**20
+    assert b"bytes of this output were left out here" in log.read_bytes()
+    assert log.read_bytes().endswith(b"done\n")
+    assert b"\0" not in log.read_bytes()
 
 
 @pytest.mark.parametrize(

@@ -29,6 +29,12 @@ _PLAINLY = re.compile(
 """Names whose short values are secrets too: TOKENIZERS_PARALLELISM and DISABLE_AUTH are not among them."""
 LONG, LEAST = 8, 4
 """The length from which a value is removed everywhere; and the length below which it is no secret."""
+PIECE = 4 * 2**20
+"""Bytes of a file that are scrubbed at once."""
+AROUND = 64 * 2**10
+"""Bytes on either side of where a file is cut for that, in which a secret must lie that stands there."""
+MOST_BORDERS = 16
+"""Places that are tried, of each kind."""
 _ORDINARY = frozenset(["true", "false", "none", "null", "auto", "default", "basic", "bearer", "enabled", "disabled", "password", "token"])
 _LOGIN = re.compile(r"(://)[^/@\s:]+(:[^/@\s]*)?@")
 _OWN_LOGIN = re.compile(r"://([^@\s:/]*):(\S+)@")
@@ -112,13 +118,47 @@ def scrub(text: str) -> str:
 
 
 def scrub_file(path: Path) -> None:
-    """Scrubs a text file in place; leaves it untouched if there is nothing to remove."""
+    """Scrubs a text file in place, in pieces of limited size; leaves it untouched if there is nothing to remove."""
     try:
-        text = path.read_text(errors="surrogateescape")
+        if all(clean == piece for piece, clean in _scrubbed(path)):
+            return
     except FileNotFoundError:
         return
-    clean = scrub(text)
-    if clean != text:
-        draft = path.with_suffix(path.suffix + ".new")
-        draft.write_text(clean, errors="surrogateescape")
-        draft.replace(path)
+    draft = path.with_suffix(path.suffix + ".new")
+    with open(draft, "wb") as file:
+        file.writelines(clean for _, clean in _scrubbed(path))
+    draft.replace(path)
+
+
+def _scrubbed(path: Path) -> Iterator[tuple[bytes, bytes]]:
+    """The pieces of a file, each as it is and scrubbed."""
+    with open(path, "rb") as file:
+        held = file.read(PIECE)
+        while more := file.read(PIECE):
+            end = next((place for place in _borders(held) if _parts(held, place)), max(0, len(held) - AROUND))
+            yield held[:end], _scrub_bytes(held[:end])
+            held = held[end:] + more
+        yield held, _scrub_bytes(held)
+
+
+def _borders(text: bytes) -> Iterator[int]:
+    """Where a text could be cut, with room for a secret behind: behind a line, else behind a word, else anywhere."""
+    last = len(text) - AROUND
+    for mark in (b"\n", b" "):
+        place = max(0, last)
+        for _ in range(MOST_BORDERS):
+            place = text.rfind(mark, 0, place)
+            if place < 0:
+                break
+            yield place + 1
+    yield from range(max(0, last), max(0, last - AROUND), -max(1, AROUND // MOST_BORDERS))
+
+
+def _parts(text: bytes, place: int) -> bool:
+    """Whether what stands around a place is scrubbed alike when it is cut there."""
+    before, behind = text[max(0, place - AROUND) : place], text[place : place + AROUND]
+    return _scrub_bytes(before + behind) == _scrub_bytes(before) + _scrub_bytes(behind)
+
+
+def _scrub_bytes(text: bytes) -> bytes:
+    return scrub(text.decode(errors="surrogateescape")).encode(errors="surrogateescape")

@@ -6,7 +6,7 @@ dies, even by `kill -9`, the program and all its descendants are killed. If the 
 finds its remaining processes, by their session or by the mark in their environment (`PERFPROOF_MARK`), and kills them. A program that runs
 in a container (`containers`) is ended with its container. Only these two modules import `subprocess`.
 
-Kept logs are scrubbed when their program ends (`redact`).
+Kept logs are shortened (`long_logs`) and scrubbed (`redact`) when their program ends.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from typing import Self
 
 import psutil
 
-from perfproof.builds.processes import containers, temp_files
+from perfproof.builds.processes import containers, long_logs, temp_files
 from perfproof.builds.processes.channel import Channel as Channel
 from perfproof.builds.processes.redact import scrub, scrub_file
 from perfproof.model.base.errors import CannotRun
@@ -178,6 +178,7 @@ class Running:
         """None while it runs, else its exit code (-N for signal N)."""
         code = self._supervisor.poll()
         if code is None:
+            long_logs.give_back(self.log)
             return None
         self._settle()
         return 128 - code if code > 128 else code
@@ -237,6 +238,7 @@ class Running:
                 containers.ended(self._container)
             if self._container is not None and self._supervisor.returncode == -signal.SIGKILL:
                 self._container.remove()
+            long_logs.shorten(self.log)
             scrub_file(self.log)
             if self._empty is not None:
                 shutil.rmtree(self._empty, ignore_errors=True)

@@ -20,6 +20,7 @@ from perfproof.model.base.errors import BadInput
 from perfproof.model.documents.decode import scenario_of
 from perfproof.model.records.record import Record
 from perfproof.model.scenarios.plan import Block
+from perfproof.run.kinds.command import command_runner
 from perfproof.run.kinds.command.command_runner import NEVER_IMPORTED, CommandRunner
 from tests import toy
 
@@ -83,6 +84,28 @@ def test_a_script_with_a_helper_is_measured_and_attested(toy_build: ReadyBuild, 
     assert record.work == {"items": 3}
     assert record.attestation is not None
     assert record.attestation.vllm_version == toy_build.fingerprint.vllm_version
+
+
+def test_a_line_of_which_a_long_output_has_only_the_end_is_not_read(
+    toy_build: ReadyBuild, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """77 ms, cut to 7 ms, is no number: what is read begins with a whole line."""
+    monkeypatch.setattr(command_runner, "MOST_BYTES", len("7 ms\nlatency: 5 ms\n"))
+    metrics = {"latency": {"pattern": "([0-9.]+) ms", "unit": "ms"}}
+    record = run(toy_build, tmp_path, "import vllm\nprint('latency: 77 ms')\nprint('latency: 5 ms')", metrics=metrics)
+    assert (record.status, record.measurements["printed_time@latency"]) == ("ok", pytest.approx(0.005))
+
+
+def test_a_number_that_is_cut_short_fails_its_trial(toy_build: ReadyBuild, tmp_path: Path) -> None:
+    """1m02s is no second: the trial has a sentence for a reason, in counts as in metrics; brackets without end are no traceback."""
+    read = {"real": {"pattern": r"real (\S+)", "unit": "s"}}
+    record = run(toy_build, tmp_path, "import vllm\nprint('real 1m02s')", metrics=read)
+    assert (record.status, "'m02s' stands behind 1" in record.reason) == ("failed", True)
+    counts = {"items": {"pattern": r"items: (\S+)"}}
+    record = run(toy_build, tmp_path, "import vllm\nprint('latency: 1 ms')\nprint('items: 12_900')", counts=counts)
+    assert (record.status, "'_900' stands behind 12" in record.reason) == ("failed", True)
+    record = run(toy_build, tmp_path, "import vllm\nprint('[' * 200_000)", metrics={"a": {"json_file": "-", "json_path": "a"}})
+    assert (record.status, "the output is no JSON" in record.reason) == ("failed", True)
 
 
 @pytest.mark.parametrize(

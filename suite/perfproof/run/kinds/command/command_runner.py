@@ -271,9 +271,11 @@ def _cpu_seconds() -> float:
 
 
 def _text(log: Path) -> str:
-    """What a command printed, the end of it where it is much."""
+    """What a command printed; where it is much, the end of it, from the first whole line on."""
     with open(log, "rb") as file:
-        file.seek(max(0, os.fstat(file.fileno()).st_size - MOST_BYTES))
+        if os.fstat(file.fileno()).st_size > MOST_BYTES:
+            file.seek(-MOST_BYTES, os.SEEK_END)
+            file.readline()
         return file.read().decode(errors="replace")
 
 
