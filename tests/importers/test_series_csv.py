@@ -208,3 +208,10 @@ def test_a_date_that_all_lines_share_does_not_hide_their_versions(tmp_path: Path
     names = ["0.11.0", "0.10.0", "0.9.0"]
     found = read(written(tmp_path, "point,value,date\n" + "".join(f"{name},1,2026-03-01\n" for name in names)))
     assert ([row.point for row in found.rows], found.order) == (names[::-1], "by their versions")
+
+
+def test_a_version_longer_than_any_number_is_a_name(tmp_path: Path) -> None:
+    """Python reads no number of more than 4,300 digits: such a point is a point all the same."""
+    path = tmp_path / "long.csv"
+    path.write_text("point,value\n" + f"0.{'9' * 5000},1.0\n0.1.0,1.1\n")
+    assert len(read(path).rows) == 2

@@ -12,9 +12,10 @@ import sys
 import tempfile
 from datetime import date, timedelta
 from pathlib import Path
+from statistics import geometric_mean
 
-from perfproof.history import history_files
-from perfproof.model.history.point import POINT_SCHEMA, Point, identified
+from perfproof.history import contradictions, history_files
+from perfproof.model.history.point import POINT_SCHEMA, Point
 
 METRICS = ("output_throughput", "median_ttft", "median_tpot")
 
@@ -43,13 +44,12 @@ def points(nights: int, kinds: int) -> list[Point]:
                     environment="0" * 16,
                     packages="0" * 16,
                     workload="0" * 12,
-                    value=sum(values) / len(values),
+                    value=geometric_mean(values),
                     values=values,
                     rounds=12,
                     when=f"{when}T00:00:00Z",
                 )
-                fields = {name: value for name, value in dataclasses.asdict(one).items() if name not in ("schema", "id")}
-                made.append(dataclasses.replace(one, id=identified(**fields)))
+                made.append(dataclasses.replace(one, id=contradictions.identity(one)))
     return made
 
 

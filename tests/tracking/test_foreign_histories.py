@@ -246,6 +246,53 @@ def test_metrics_that_a_history_has_no_place_for_are_told(tmp_path: Path, capsys
     assert "metrics that a history has no place for: fib(20); 'perfproof steps data.json' looks at them" in capsys.readouterr().err
 
 
+def of_units(folder: Path, *levels: tuple[int, float, str]) -> Path:
+    """A `data.js` of one bench, with so many entries of each value and unit."""
+    each = [(value, unit) for entries, value, unit in levels for _ in range(entries)]
+    entries = [
+        {
+            "commit": {"id": commit(place)},
+            "date": (START + place * DAY) * 1000,
+            "tool": "customSmallerIsBetter",
+            "benches": [{"name": "lat", "value": value, "unit": unit}],
+        }
+        for place, (value, unit) in enumerate(each)
+    ]
+    path = folder / "data.js"
+    path.write_text(f"window.BENCHMARK_DATA = {json.dumps({'entries': {'suite': entries}})}")
+    return path
+
+
+def test_a_step_is_seen_over_a_change_of_unit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """10 s after 10 ms are a thousand times as much, at the commit that has them, and are told in the first unit."""
+    assert main(["steps", str(of_units(tmp_path, (10, 10, "ms"), (10, 10, "s"))), "--json"]) == EXIT_PASS
+    (step,) = json.loads(capsys.readouterr().out)["steps"]
+    assert (step["at"], step["before"], step["after"]) == (commit(10)[:12], 10.0, 10_000.0)
+    assert "10 ms to 10,000 ms" in step["reason"]
+
+
+@pytest.mark.parametrize("units", [(("ms", 10), ("s", 0.010)), (("us", 10_000), ("ms", 10)), (("MiB", 1), ("KiB", 1024))])
+def test_another_unit_for_the_same_values_is_no_step(
+    units: tuple[tuple[str, float], ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """10 ms and 0.010 s are one level, and nothing is warned of."""
+    assert main(["steps", str(of_units(tmp_path, *((10, value, unit) for unit, value in units))), "--json"]) == EXIT_PASS
+    said = json.loads(capsys.readouterr().out)
+    assert (said["steps"], [warning for warning in said["warnings"] if "unit" in warning]) == ([], [])
+
+
+@pytest.mark.parametrize(("unit", "told"), [("tok/s", "ms, tok/s"), ("", "ms, no unit"), ("widgets", "ms, widgets")])
+def test_units_of_different_things_part_a_series(unit: str, told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """No step is told between them; one within either is, with the unit in its series' name; the file is told what was done."""
+    file = of_units(tmp_path, (10, 10, "ms"), (10, 500, unit), (10, 20, "ms"))
+    assert main(["steps", str(file), "--json"]) == EXIT_PASS
+    said = json.loads(capsys.readouterr().out)
+    (step,) = said["steps"]
+    assert (step["before"], step["after"]) == (10.0, 20.0)
+    assert step["reason"].startswith("metric suite lat in ms: ")
+    assert f"{file}: suite lat: values in {told} can't be converted: each is a series of its own" in said["warnings"]
+
+
 # --- mistreated -------------------------------------------------------------------------------------------------
 
 WHOLE: dict[str, Any] = {"data.js": data_js(), "hud": hud_rows()[:8], "dashboard": dashboard_rows()[:6]}

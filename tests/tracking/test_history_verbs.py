@@ -19,8 +19,9 @@ from rich.console import Console
 from perfproof import history, store
 from perfproof.cli import main
 from perfproof.history import EVERYTHING
+from perfproof.history.series import version_order
 from perfproof.model.base.errors import EXIT_PASS, EXIT_USAGE
-from perfproof.model.history.point import POINT_SCHEMA, Point, Series, Setting
+from perfproof.model.history.point import POINT_SCHEMA, Point, Series, Setting, identified
 from perfproof.model.history.step import Confirmation, Step
 from perfproof.model.records.record import Record
 from perfproof.tracking import history_verbs
@@ -271,18 +272,35 @@ def test_builds_that_share_a_label_are_told_apart_by_version(tmp_path: Path) -> 
 
 def test_a_changed_environment_and_changed_packages_are_named(tmp_path: Path) -> None:
     """A new kernel labels the step; another torch beside the build is told in its reason."""
-    kinds = {"aaaa": {"kernel": "6.1"}, "eeee": {"kernel": "6.2"}, "bbbb": {"torch": "2.10"}, "ffff": {"torch": "2.11"}}
-    values = stepping(10, 10)
-    points = nightly(values)
-    moved = [dataclasses.replace(one, environment="eeee", packages="ffff") if n >= 10 else one for n, one in enumerate(points)]
-    entries = [
-        Setting(schema=POINT_SCHEMA, id=key, scenario="swap_states", machine="5955b9291e02", what=what) for key, what in kinds.items()
+    old, new, torch, other = entries = [
+        Setting(schema=POINT_SCHEMA, id=identified(what=what), scenario="swap_states", machine="5955b9291e02", what=what)
+        for what in ({"kernel": "6.1"}, {"kernel": "6.2"}, {"torch": "2.10"}, {"torch": "2.11"})
     ]
-    history.append(tmp_path, [*moved, *entries])
+    values = stepping(10, 10)
+    before = nightly(values, environment=old.id, packages=torch.id)[:10]
+    history.append(tmp_path, [*before, *nightly(values, environment=new.id, packages=other.id)[10:], *entries])
     ((step,),) = [one.steps for one in history.steps_of(history.read(tmp_path), floor=0.02)]
     assert step.environment == "kernel 6.1 to 6.2"
     assert step.reason.startswith("environment: kernel 6.1 to 6.2; not attributed to the build")
     assert step.reason.endswith("beside vLLM torch 2.10 to 2.11")
+
+
+def test_a_step_from_nothing_stops_no_other_series(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A time that was 0 steps without a percentage; the steps of other series are told beside it, in the terminal and on the page."""
+    history.append(tmp_path, [*nightly([0.0] * 10 + [5.0] * 10, arm="other"), *nightly(stepping(20, 6))])
+    assert main(["steps", "--history", str(tmp_path), "--json"]) == EXIT_PASS
+    steps = json.loads(capsys.readouterr().out)["steps"]
+    assert [(step["series"]["arm"], step["direction"], step["effect"] is None) for step in steps] == [
+        ("as_released", "rise", False),
+        ("other", "rise", True),
+    ]
+    assert main(["report", "--history", str(tmp_path), "--out", str(tmp_path / "page.html")]) == EXIT_PASS
+    assert main(["report", "--history", str(tmp_path), "--markdown"]) == EXIT_PASS
+
+
+def test_builds_of_versions_that_are_none_stand_last() -> None:
+    """A number with more digits than can be compared is no version, like any other text."""
+    assert version_order("0.32.0") < version_order("9" * 5000) == version_order("of today")
 
 
 def test_counts_taken_again_in_another_environment_step_once(tmp_path: Path) -> None:

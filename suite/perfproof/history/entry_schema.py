@@ -10,6 +10,7 @@ from typing import Any
 
 import orjson
 
+from perfproof.history import contradictions
 from perfproof.model.base import number_range
 from perfproof.model.history.point import POINT_SCHEMA, Acknowledgement, Entry, Point, Setting
 from perfproof.model.scenarios.metrics import METRICS, base_name
@@ -24,6 +25,8 @@ _NUMBERS = ("value",)
 _WHOLE = ("schema", "rounds")
 _OTHER = {"what", "values", *_NUMBERS, *_WHOLE}
 _CHOICES = {"better": ("lower", "higher"), "kind": ("witness", "count", "timed")}
+LONGEST_VERSION = 200
+"""The most characters of a version: numbers of thousands of digits can't be compared."""
 
 
 class Newer(ValueError):
@@ -46,7 +49,10 @@ def schema_of(line: bytes) -> int:
 
 
 def entry_of(data: Any) -> Entry:
-    """An entry from its JSON object; `ValueError` names its fault, `Newer` means a later schema."""
+    """An entry from its JSON object; `ValueError` names its fault, `Newer` means a later schema.
+
+    An older point gets the id that follows from its fields now: schema 1 had fewer.
+    """
     if not isinstance(data, dict):
         raise ValueError("not an entry of a history")
     schema = data.get("schema")
@@ -61,7 +67,12 @@ def entry_of(data: Any) -> Entry:
     if schema < POINT_SCHEMA:
         fields = migrated(name, fields)
     _check(name, fields)
-    return NAMES[name](**fields)
+    entry = NAMES[name](**fields)
+    if schema < POINT_SCHEMA and isinstance(entry, Point):
+        entry = dataclasses.replace(entry, id=contradictions.identity(entry))
+    if fault := next(contradictions.faults(entry), ""):
+        raise ValueError(fault)
+    return entry
 
 
 def migrated(name: str, fields: Mapping[str, Any]) -> dict[str, Any]:
@@ -88,6 +99,8 @@ def _check(name: str, fields: Mapping[str, Any]) -> None:
         raise ValueError("values: expected a list of numbers")
     if name == "point" and base_name(fields["metric"]) not in METRICS:
         raise ValueError(f"metric: unknown {fields['metric']!r}")
+    if name == "point" and len(fields["version"]) > LONGEST_VERSION:
+        raise ValueError(f"version: {len(fields['version']):,} characters, expected at most {LONGEST_VERSION}")
     what = fields.get("what", {})
     if not (isinstance(what, dict) and all(isinstance(value, str) for value in what.values())):
         raise ValueError("what: expected a mapping of texts")

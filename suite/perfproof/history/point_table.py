@@ -2,29 +2,34 @@
 
 It reads the same lines as `history_files.read`, a block at a time. One regular expression splits a line of this version into its id, the
 fields of its series, the fields of its build, the values and the time. The two long pieces are the same in very many lines, so each
-distinct one is parsed, and compared with what is wanted, only once. Every other line is parsed separately, which is slower.
+distinct one is parsed, and compared with what is wanted, only once. Every other line, and one that does not agree with itself, is parsed
+separately, which is slower.
 """
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import orjson
 import pandas as pd
 
+from perfproof.history import contradictions
 from perfproof.history.append_only import Line
+from perfproof.history.entry_schema import LONGEST_VERSION
 from perfproof.history.history_files import EVERYTHING, Wanted, entry_on, files
 from perfproof.history.overlapping_points import covered
 from perfproof.model.base.errors import BadInput
 from perfproof.model.history.point import POINT_SCHEMA, Point
-from perfproof.model.scenarios.metrics import base_name
+from perfproof.model.scenarios.metrics import METRICS, base_name
 
 BLOCK = 1 << 20
 """Bytes of a file that are split at once."""
@@ -96,13 +101,70 @@ class _Pieces:
             self._taken.append(self._takes(fields))
 
 
+class _Proofs:
+    """Whether ordinary lines agree with themselves (`contradictions`); what each distinct piece brings into the hashed text is kept."""
+
+    def __init__(self) -> None:
+        self._series, self._builds = _Parts(_hashed_of_series), _Parts(_hashed_of_build)
+
+    def doubtful(self, rows: Sequence[Sequence[bytes]]) -> list[int]:
+        """The places of rows whose id or value is not that of their content, or that the slow way may not accept."""
+        series_of, build_of, found = self._series, self._builds, list[int]()
+        for place, (name, series, build, value, values, when) in enumerate(rows):
+            arm, metric, scenario = series_of[series]
+            where, packages, sources, version, workload = build_of[build]
+            text = b"".join((arm, where, metric, packages, scenario, sources, values, version, when, workload))
+            if hashlib.sha256(text).hexdigest()[:16].encode() != name or not (value == values[1:-1] or _is_mean(value, values)):
+                found.append(place)
+        return found
+
+
+class _Parts(dict[bytes, tuple[bytes, ...]]):
+    """What pieces bring into the text that the id of their points is the hash of (`contradictions.MEASURED`, sorted), made once each."""
+
+    def __init__(self, made: Callable[[bytes], tuple[bytes, ...]]) -> None:
+        super().__init__()
+        self._made = made
+
+    def __missing__(self, piece: bytes) -> tuple[bytes, ...]:
+        self[piece] = self._made(piece)
+        return self[piece]
+
+
+def _hashed_of_series(piece: bytes) -> tuple[bytes, ...]:
+    """Nothing, whose hash is no point's, where the series contradicts its metric."""
+    fields = orjson.loads(b"{%s}" % piece)
+    name = fields.get("metric", "")
+    if base_name(name) not in METRICS or any(contradictions.of_metric(name, fields["unit"], fields["better"], fields["kind"])):
+        return (b"",) * 3
+    return b"{%s," % _members(fields, "arm"), b"%s," % _members(fields, "metric"), b"%s," % _members(fields, "scenario")
+
+
+def _hashed_of_build(piece: bytes) -> tuple[bytes, ...]:
+    """Nothing, whose hash is no point's, where the version can't be one."""
+    fields = orjson.loads(b"{%s}" % piece)
+    if len(fields.get("version", "")) > LONGEST_VERSION or not fields:
+        return (b"",) * 5
+    where, version = _members(fields, "build", "environment", "machine"), _members(fields, "version")
+    packages, sources, workload = (_members(fields, name) for name in ("packages", "sources", "workload"))
+    return b"%s," % where, b"%s," % packages, b'%s,"values":' % sources, b',%s,"when":"' % version, b'",%s}' % workload
+
+
+def _members(fields: Mapping[str, str], *names: str) -> bytes:
+    return ",".join(f'"{name}":"{fields[name]}"' for name in names).encode()
+
+
+def _is_mean(value: bytes, values: bytes) -> bool:
+    return bool(value) and contradictions.is_mean(float(value), orjson.loads(values))
+
+
 def table(folder: Path, wanted: Wanted = EVERYTHING) -> Table:
     """The wanted points of a history folder; raises `BadInput` where there is none."""
     series, builds = _Pieces(SERIES, partial(_takes_series, wanted)), _Pieces(BUILD, partial(_takes_build, wanted))
-    parts, warnings = [_part([], series, builds)], list[str]()
+    parts, warnings, proofs = [_part([], series, builds)], list[str](), _Proofs()
     for path in files(folder, wanted):
         for number, block in _blocks(path):
-            parts.append(_part(_rows(path, number, block, warnings), series, builds))
+            parts.append(_part(_rows(path, number, block, proofs, warnings), series, builds))
     every = _each_trial_once(pd.concat(parts, ignore_index=True).drop_duplicates("id"))
     columns = series.columns(every["series"].to_numpy()) | builds.columns(every["of"].to_numpy())
     return Table(rows=every.assign(**columns)[list(COLUMNS)].reset_index(drop=True), warnings=tuple(warnings))
@@ -145,14 +207,19 @@ def _part(rows: Sequence[Row], series: _Pieces, builds: _Pieces) -> pd.DataFrame
     ids, _, _, means, values, times = zip(*rows, strict=True) if rows else ((),) * 6
     return pd.DataFrame(
         {
-            "id": np.array([text.decode() for text in ids], dtype=object),
+            "id": _objects([text.decode() for text in ids]),
             "series": one,
             "of": other,
             "value": np.array([float(value) for value in means], dtype=float),
-            "values": np.array(values, dtype=object),
-            "when": np.array([text.decode() for text in times], dtype=object),
+            "values": _objects(values),
+            "when": _objects([text.decode() for text in times]),
         }
     )
+
+
+def _objects(values: Sequence[object]) -> pd.Series[Any]:
+    """A column of texts as they are: pandas would copy them into a form of its own."""
+    return pd.Series(np.array(values, dtype=object), dtype=object)
 
 
 def _takes_series(wanted: Wanted, fields: Mapping[str, str]) -> bool:
@@ -164,10 +231,11 @@ def _takes_build(wanted: Wanted, fields: Mapping[str, str]) -> bool:
     return not wanted.builds or fields["build"] in wanted.builds
 
 
-def _rows(path: Path, number: int, block: bytes, warnings: list[str]) -> list[Row]:
+def _rows(path: Path, number: int, block: bytes, proofs: _Proofs, warnings: list[str]) -> list[Row]:
     """The points of a block, in their order."""
-    rows: list[Row | None] = ORDINARY.findall(block)
-    others = [place for place, row in enumerate(rows) if row and not row[0]]
+    found = ORDINARY.findall(block)
+    rows: list[Row | None] = [*found]
+    others = proofs.doubtful(found)
     texts = block.split(b"\n") if others else []
     for place in others:
         rows[place] = _slowly(path, Line(number=number + place, text=texts[place]), warnings)

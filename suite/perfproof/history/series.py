@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 from perfproof.analysis import steps as detection
 from perfproof.history.history_files import History
@@ -73,7 +73,7 @@ def version_order(text: str) -> tuple[bool, Version]:
     """The sort key of a version; other texts come last."""
     try:
         return (False, Version(text))
-    except InvalidVersion:
+    except ValueError:  # also of a number with too many digits
         return (True, Version("0"))
 
 

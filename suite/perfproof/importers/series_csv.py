@@ -19,7 +19,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 from perfproof.model.base import foreign_tables, timestamps
 from perfproof.model.base.errors import BadInput
@@ -141,7 +141,7 @@ def _versions(points: Sequence[str]) -> list[Version | None]:
 def _version(point: str) -> Version | None:
     try:
         return Version(point) if _VERSION.fullmatch(point) else None
-    except InvalidVersion:
+    except ValueError:
         return None
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -12,7 +14,7 @@ from perfproof.analysis.stats.samples import typical
 from perfproof.importers.result_files import histories
 from perfproof.model.base.errors import BadInput
 from perfproof.model.base.name_lists import few
-from perfproof.model.base.quantities import converted
+from perfproof.model.base.quantities import converted, scale
 from perfproof.model.history.foreign_points import ForeignPoint
 from perfproof.model.history.measured_series import Measured, MeasuredTable
 from perfproof.model.history.point import POINT_SCHEMA, Entry, Point, Setting, identified
@@ -25,7 +27,7 @@ UNKNOWN = "unknown"
 
 
 def table(file: Path) -> MeasuredTable:
-    """The points as lines: a line a value, the oldest first, in the order of their dates."""
+    """The points as lines: a line a value, the oldest first, in the order of their dates; the values of a series in one unit."""
     found = histories.read(file)
     rows = [
         Measured(
@@ -41,7 +43,33 @@ def table(file: Path) -> MeasuredTable:
         for number, point in enumerate(found.points, 1)
         for value in point.values
     ]
-    return MeasuredTable(rows=tuple(rows), order=f"by the dates of {found.tool}", sorted=False, notes=found.notes)
+    same, notes = _in_one_unit(rows)
+    return MeasuredTable(rows=tuple(same), order=f"by the dates of {found.tool}", sorted=False, notes=(*found.notes, *notes))
+
+
+def _in_one_unit(rows: Sequence[Measured]) -> tuple[list[Measured], list[str]]:
+    """The lines with each series in its first unit, and a sentence on each with units that can't be converted: those part it."""
+    units: dict[tuple[str, str], dict[str, str]] = defaultdict(dict)
+    for row in rows:
+        units[row.machine, row.metric].setdefault(scale(row.unit)[0], row.unit)
+    notes = [
+        f"{metric[:80]}: values in {few([_named(unit) for unit in first.values()], 5)} can't be converted: each is a series of its own"
+        for (_, metric), first in units.items()
+        if len(first) > 1
+    ]
+    return [_converted(row, units[row.machine, row.metric]) for row in rows], list(dict.fromkeys(notes))
+
+
+def _converted(row: Measured, first: Mapping[str, str]) -> Measured:
+    """A line in the first unit of what its own measures; where the series has units of several things, its metric names that."""
+    unit = first[scale(row.unit)[0]]
+    value = converted(row.value, row.unit, unit)
+    metric = f"{row.metric} in {_named(unit)}" if len(first) > 1 else row.metric
+    return replace(row, value=row.value if value is None else value, unit=unit, metric=metric)
+
+
+def _named(unit: str) -> str:
+    return unit or "no unit"
 
 
 def entries(file: Path) -> tuple[list[Entry], list[str]]:

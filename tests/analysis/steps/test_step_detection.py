@@ -114,6 +114,41 @@ def test_three_points_are_not_enough_and_four_are() -> None:
     assert [one.index for one in found(noisy(1, (30, 1.0), (4, 1.5)))] == [30]
 
 
+@pytest.mark.parametrize("new", [1, 2, 3, 4, 5])
+@pytest.mark.parametrize("factor", [2.0, 0.5])
+def test_a_step_names_no_build_of_the_old_level(new: int, factor: float) -> None:
+    """Three points of a new level, however far off, are no step yet; the fourth makes it one, at the first of them, and backwards alike."""
+    values = np.concatenate([10 + np.arange(20) % 3 * 0.01, 10 * factor + np.arange(new) % 3 * 0.01])
+    assert [one.index for one in found(values)] == ([20] if new >= 4 else [])
+    assert [one.index for one in found(values[::-1])] == ([new] if new >= 4 else [])
+
+
+@settings(max_examples=25, deadline=None)
+@given(SEEDS, st.integers(1, 3))
+def test_a_new_level_that_is_too_short_hides_no_earlier_step(seed: int, new: int) -> None:
+    """The step before it is told where it is, and the short level not at all, or never at a build before it."""
+    places = [one.index for one in found(noisy(seed, (30, 1.0), (20, 1.3), (new, 2.0), sd=0.01))]
+    assert 30 in places
+    assert not {*range(46, 50)} & {*places}
+
+
+def test_a_step_from_nothing_has_no_relative_effect() -> None:
+    """From 0 to 5 of a measured value is told with both levels; a fall to 0 is all of it."""
+    zeros = np.repeat([0.0, 5.0], 10)
+    (rise,) = find(list(zeros[:, None]), floor=FLOOR, kind="timed", unit="s").changes
+    assert (rise.index, rise.direction, rise.before, rise.after, rise.effect, rise.interval) == (10, "rise", 0.0, 5.0, None, None)
+    assert rise.reason.startswith("0 s to 5")
+    (fall,) = found(zeros[::-1])
+    assert (fall.direction, fall.effect) == ("fall", -1.0)
+
+
+def test_a_step_from_nothing_between_two_environments_is_told() -> None:
+    """The border is known, and the percentage is not."""
+    change = between([np.array([0.0])] * 10, [np.array([5.0])] * 10, floor=FLOOR, kind="timed")
+    assert change is not None
+    assert (change.before, change.after, change.effect, change.interval) == (0.0, 5.0, None, None)
+
+
 @pytest.mark.parametrize("place", [5, 30, 58, 59])
 def test_one_outlier_is_no_step(place: int) -> None:
     """A point that stands alone says nothing of the build."""
@@ -187,6 +222,13 @@ def test_a_count_that_begins_at_nothing_has_no_relative_effect() -> None:
     """From 0 to 5 is a rise without a percentage."""
     (step,) = find([np.array([value]) for value in (0.0, 0.0, 5.0)], floor=FLOOR, kind="witness").changes
     assert (step.direction, step.effect, step.interval) == ("rise", None, None)
+
+
+def test_counts_that_floats_round_are_warned_of() -> None:
+    """Beyond 2 to the 53rd two whole numbers may be one float, so that a change of one is not seen; up to there it is."""
+    for least, steps_of, warnings in ((2**53 - 2, 1, 0), (10**16, 0, 1)):
+        result = find([np.array([float(value)]) for value in (least, least, least + 1)], floor=FLOOR, kind="witness")
+        assert (len(result.changes), len(result.warnings)) == (steps_of, warnings)
 
 
 def test_counts_that_differ_within_a_build_are_judged_as_times() -> None:

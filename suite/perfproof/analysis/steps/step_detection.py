@@ -30,6 +30,10 @@ TOO_SHORT = f"a step of a timed series needs at least {rank_scan.LEAST} points b
 
 LIKE_COUNTS = "whole numbers that mostly repeat were judged as measured: if they are exact counts, --kind witness makes every change a step"
 
+WHOLE = 2.0**53
+"""Up to here every whole number has a float of its own."""
+INEXACT = f"counts beyond {WHOLE:,.0f} are rounded: a change of one of them may not be seen"
+
 Kind = Literal["auto", "timed", "witness", "count"]
 EXACT: Mapping[str, float] = {"witness": 0.0, "count": COUNT_MARGIN}
 """The kinds that have no noise, with the smallest relative change that is a step."""
@@ -72,7 +76,8 @@ def find(groups: Sequence[Floats], *, floor: float, kind: Kind = "auto", unit: s
     values = np.array([float(np.median(group)) for group in groups])
     if kind in EXACT:
         places = count_steps.changes(values, EXACT[kind])
-        return Changes(changes=tuple(_counted(values, index, unit) for index in places), exact=True, warnings=())
+        rounded = (INEXACT,) if (np.abs(values) >= WHOLE).any() else ()
+        return Changes(changes=tuple(_counted(values, index, unit) for index in places), exact=True, warnings=rounded)
     alike = (LIKE_COUNTS,) if kind == "auto" and count_steps.looks_exact(groups) else ()
     return Changes(changes=tuple(_timed(values, floor, unit)), exact=False, warnings=(*_too_short(values.size), *alike))
 
@@ -129,14 +134,15 @@ class _Split:
 
 
 def _timed(values: Floats, floor: float, unit: str) -> list[Change]:
-    """The changes: splits proposed, filtered, agreed on by both detectors, and filtered again with the least magnitude."""
+    """The changes: splits proposed, filtered, agreed on by both detectors, filtered again with the least magnitude, and told where they are
+    between the right points."""
     ratio = bool((values > 0).all())
     y = np.log(values) if ratio else values
     plausible = _weeded(y, _placed(y, rank_scan.proposals(y), deviation_partition.NEAR), lambda split: split.chance <= PLAUSIBLE)
     likely = _weeded(y, _placed(y, [split.at for split in plausible], PLACED), lambda split: split.chance <= FALSE_ALARMS)
     agreed = _simpler(y, _agreed(y, likely))
     kept = _weeded(y, agreed, lambda split: split.chance <= FALSE_ALARMS and _matters(values, split, floor))
-    return [_change(values, split, ratio, unit) for split in kept]
+    return [_change(values, split, ratio, unit) for split in kept if _in_place(y, split)]
 
 
 def _placed(y: Floats, splits: Sequence[int], reach: int) -> list[int]:
@@ -224,13 +230,28 @@ def _matters(values: Floats, split: _Split, floor: float) -> bool:
     return abs(after - before) >= floor * max(abs(before), abs(after))
 
 
+def _in_place(y: Floats, split: _Split) -> bool:
+    """Whether both points beside the split may be of their own level: one that has fewer than `rank_scan.LEAST` points so far pushes its
+    split among those of the other, and the build named there has nothing of the change.
+
+    Source: none; noise as wide as in `level_test.draw_in`.
+    """
+    wide = level_test.DRAWN_IN * split.levels.sd
+    before, after = float(np.median(y[split.start : split.at])), float(np.median(y[split.at : split.end]))
+    last, first = float(y[split.at - 1]), float(y[split.at])
+    return not any(abs(one - own) > wide >= abs(one - other) for one, own, other in ((last, before, after), (first, after, before)))
+
+
 def _change(values: Floats, split: _Split, ratio: bool, unit: str) -> Change:
     before, after = _sides(values, split)
     effect = _relative(before, after)
     low, high = split.levels.interval(LEVEL)
     shift = math.log(after / before) if ratio else after - before
     bounds = [shift + bound - split.levels.shift for bound in (low, high)]
-    interval = (math.expm1(bounds[0]), math.expm1(bounds[1])) if ratio else (bounds[0] / abs(before), bounds[1] / abs(before))
+    if ratio:
+        bounds = [math.expm1(bound) for bound in bounds]
+    elif before:
+        bounds = [bound / abs(before) for bound in bounds]
     counts = f"{split.at - split.start} points before, {split.end - split.at} from here on"
     relative = f"{number_format.percent(effect)}, " if effect is not None else ""
     return Change(
@@ -239,7 +260,7 @@ def _change(values: Floats, split: _Split, ratio: bool, unit: str) -> Change:
         before=before,
         after=after,
         effect=effect,
-        interval=interval if effect is not None else None,
+        interval=(bounds[0], bounds[1]) if effect is not None else None,
         confidence=1 - split.chance,
         reason=(
             f"{relative}{number_format.quantity(before, unit)} to {number_format.quantity(after, unit)} (medians of {counts}); seen "

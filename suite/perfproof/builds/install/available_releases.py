@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from datetime import date
 from pathlib import Path
 
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 from perfproof.builds.install.install_steps import Installer, Say
 from perfproof.builds.install.lock_file import CHECK, Resolver, midnight
@@ -91,7 +91,7 @@ def ordered(versions: Sequence[str]) -> list[str]:
     for text in versions:
         try:
             version = Version(text)
-        except InvalidVersion:
+        except ValueError:
             continue
         if not (version.is_prerelease or version.local):
             by_version[version] = text
@@ -124,5 +124,5 @@ def later(known: Sequence[str], there: Callable[[str], bool], distribution: str)
 def _version(text: str) -> Version:
     try:
         return Version(text)
-    except InvalidVersion:
+    except ValueError:
         raise BadInput(f"{text!r} is not a version: write a range like 0.19.0..0.26.0") from None

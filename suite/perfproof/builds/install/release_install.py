@@ -17,7 +17,7 @@ from pathlib import Path
 
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 from perfproof.builds.install import integrity, lock_file
 from perfproof.builds.install.install_steps import Installer
@@ -209,7 +209,7 @@ def nearest(version: str, versions: Sequence[str], count: int = 5) -> list[str]:
 def _valid(version: str) -> bool:
     try:
         Version(version)
-    except InvalidVersion:
+    except ValueError:
         return False
     return True
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 from perfproof.model.base.errors import BadInput
 from perfproof.model.base.yaml_io import read_mapping, shown
@@ -101,5 +101,5 @@ def _version(text: str) -> Version | None:
     """A version without the part after a plus."""
     try:
         return Version(text.partition("+")[0])
-    except InvalidVersion:
+    except ValueError:
         return None

@@ -11,7 +11,7 @@ from pathlib import PurePath
 from urllib.parse import unquote, urlsplit
 
 from packaging.utils import parse_wheel_filename
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 SHOWN_PARTS = 3
 """The number of parts of a path that a label shows: `.venv/bin/python`."""
@@ -193,7 +193,7 @@ def release_called(version: str) -> str:
     Other texts stay unchanged; the package index will refuse them."""
     try:
         parsed = Version(version)
-    except InvalidVersion:
+    except ValueError:
         return version
     numbers = [*parsed.release, 0, 0][: max(3, len(parsed.release))]
     while len(numbers) > 3 and not numbers[-1]:

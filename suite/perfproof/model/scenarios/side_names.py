@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Literal
 
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 from perfproof.model.base.quantities import known
 from perfproof.model.scenarios import foreign_words
@@ -257,7 +257,7 @@ def release(name: str) -> Version | None:
         return Version(month["version"])
     try:
         return Version(re.sub(r"[-/]", ".", found["version"] or found["named"] or found["date"])) if found else None
-    except InvalidVersion:
+    except ValueError:
         return None
 
 
