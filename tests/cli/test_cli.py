@@ -517,3 +517,9 @@ def test_a_size_of_nothing_is_refused(words: list[str], capsys: pytest.CaptureFi
         main(words)
     assert caught.value.code == EXIT_USAGE
     assert "expected a number" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("verb", ["run", "calibrate", "pr", "ab", "gate"])
+def test_what_measures_takes_a_budget(verb: str) -> None:
+    """Each ends when it is over."""
+    assert parser().parse_known_args([verb, "--budget", "3", "x"])[0].budget

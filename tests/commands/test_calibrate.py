@@ -8,6 +8,7 @@ import dataclasses
 import io
 import json
 import random
+import time
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -23,6 +24,7 @@ from rich.console import Console
 from perfproof import store
 from perfproof.analysis.judging.judge import judge_records
 from perfproof.analysis.verdicts.calibration import trusted
+from perfproof.changes.change_builds import Change, documents, rearmed
 from perfproof.cli import main
 from perfproof.commands import calibrate as calibrating
 from perfproof.commands import run_scenarios
@@ -35,8 +37,10 @@ from perfproof.model.scenarios.scenario import PythonBuild, Scenario
 from perfproof.model.verdicts.noise_floor import FLOOR_SCHEMA, Floor, machine_fingerprint, workload_digest
 from perfproof.planning import make_plan
 from perfproof.progress import RunProgress
+from perfproof.report.extract import aa_status
 from perfproof.run.host import environment
 from perfproof.runners import second_install
+from perfproof.tracking.released_scenario import with_alternating_rounds
 from tests.factory import DEFINITION, SCENARIO, record, run
 
 MACHINE = {"processor": "a", "cores": 2, "memory_bytes": 8 * 2**30}
@@ -370,6 +374,33 @@ def test_a_floor_that_can_not_be_read_is_refused_and_a_cut_off_line_passed_over(
             store.read_floors(tmp_path)
 
 
+class Slow(Machine):
+    """Takes a tenth of a second for a trial."""
+
+    def trials(self, block: Block, arms: Sequence[str]) -> Iterator[Record]:
+        for one in super().trials(block, arms):
+            time.sleep(0.1)
+            yield one
+
+
+def test_a_budget_ends_an_a_a_which_goes_on_later(tmp_path: Path) -> None:
+    """Half an A/A is no noise floor; the same command goes on in its folder."""
+    with pytest.raises(CannotRun, match="budget"):
+        calibrating.calibrate(
+            against_itself(scenario(), 8),
+            tmp_path,
+            runners(Slow(where=environment.machine())),
+            lambda _: RunProgress(Console(file=io.StringIO()), 16),
+            seed=0,
+            now=lambda: "2026-01-01T00:00:00Z",
+            budget=0.01,
+        )
+    assert not store.read_floors(tmp_path)
+    rest = Machine(where=environment.machine())
+    assert calibrate(tmp_path, rest).floors[0].records == "calibration/swap_states-001"
+    assert len(rest.ran) < 16
+
+
 # --- the verbs -----------------------------------------------------------------------------------------
 
 
@@ -411,6 +442,36 @@ def test_calibrate_prints_what_it_found_and_its_exit_code(tmp_path: Path) -> Non
     assert "no verdict on a time is given" in said
     code, said = verb(tmp_path, Machine(memory=0.7), blocks=60)
     assert "the autocorrelation of blocks is +0." in said
+
+
+def test_the_a_a_of_a_change_is_that_of_its_base(tmp_path: Path) -> None:
+    """Where `pr` measured the scenario on another release, taking turns, an A/A in its folder runs that and vouches for its times."""
+    file, results = tmp_path / "example.yaml", tmp_path / "results"
+    file.write_text(yaml.safe_dump(SCENARIO))
+    (tmp_path / "my.diff").write_text("")
+    (own,) = run_scenarios.load([file], "quick", None)
+    change = Change(diff=tmp_path / "my.diff", repo=None, ref=None, base=None, build="vllm==0.32.0")
+    made = rearmed(with_alternating_rounds(own), documents(change, tmp_path), "my.diff")
+    machine = Machine(spread=0.01)
+    store.append(results, record(made.definition, digest=made.digest, environment=machine.where))
+    code, said = verb(tmp_path, machine)
+    assert code == EXIT_PASS
+    assert "on the baseline of its records in" in said
+    assert "vllm 0.32.0" in said
+    records, floors = store.read(results).records, store.read_floors(results)
+    trust = aa_status.of_scenario(own.name, records, floors, str(results))
+    assert trust.floors
+    assert trust.command == ""
+
+
+def test_an_a_a_that_vouches_for_nothing_in_its_folder_says_so(tmp_path: Path) -> None:
+    """The workload of the file is another by now."""
+    file, results = tmp_path / "example.yaml", tmp_path / "results"
+    file.write_text(yaml.safe_dump(SCENARIO))
+    (own,) = run_scenarios.load([file], "quick", None)
+    other = {**own.definition, "workload": {**own.definition["workload"], "parameters": {"rows": 8}}}
+    store.append(results, record(other, environment=MACHINE))
+    assert "does not vouch for them" in " ".join(verb(tmp_path, Machine(spread=0.01))[1].split())
 
 
 def test_calibrate_says_what_others_took_meanwhile(tmp_path: Path) -> None:

@@ -402,7 +402,15 @@ def equality_details(**changed: Any) -> EqualityDetails:
     parted = [(17, 3, 311, 902, 0.0004, True), (140, 61, 12, 77, 0.83, False)]
     differences = tuple(
         Difference(
-            prompt=prompt, position=at, baseline_token=ours, candidate_token=theirs, gap=gap, near_tie=tie, distance=0.02, cosine=None
+            prompt=prompt,
+            position=at,
+            baseline_token=ours,
+            candidate_token=theirs,
+            gap=gap,
+            near_tie=tie,
+            distance=0.02,
+            cosine=None,
+            said=(),
         )
         for prompt, at, ours, theirs, gap, tie in parted
     )

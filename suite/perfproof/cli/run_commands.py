@@ -61,6 +61,7 @@ def add(verbs: Any) -> None:
         "--second-install", action="store_true", help="install the baseline's release a second time, and run that against the first"
     )
     options.start(calibrate)
+    calibrate.add_argument("--budget", type=options.minutes, metavar="MINUTES", help=options.BUDGET)
     options.results(calibrate)
     options.builds(calibrate)
 
@@ -191,7 +192,8 @@ def _calibrate(arguments: argparse.Namespace) -> int:
     from perfproof.commands import run_scenarios
 
     request, start = options.from_args(run_scenarios.RunRequest, arguments), options.started("calibrate", arguments, arguments.scenarios)
-    return run_scenarios.calibrate(request, start, builds=arguments.builds, second_install=arguments.second_install)
+    second, budget = arguments.second_install, arguments.budget
+    return run_scenarios.calibrate(request, start, builds=arguments.builds, second_install=second, budget=budget)
 
 
 def _exposure(arguments: argparse.Namespace) -> int:

@@ -20,7 +20,7 @@ from perfproof.analysis.trials.paired_trials import latest, spoilt_for
 from perfproof.analysis.verdicts import calibration
 from perfproof.commands import calibrate as calibrating
 from perfproof.commands import record_verdicts
-from perfproof.commands.calibrate import Calibrated, OpenRunners, Say, against_itself
+from perfproof.commands.calibrate import Calibrated, OpenRunners, Say, against_itself, as_measured
 from perfproof.executor import Conducted, conduct
 from perfproof.model.base import clock
 from perfproof.model.base.errors import EXIT_PASS, EXIT_UNTESTABLE, BadInput
@@ -34,6 +34,7 @@ from perfproof.planning import Estimate, estimates, make_plan
 from perfproof.progress import RunProgress
 from perfproof.run.checks.resume import already, as_asked_before, left
 from perfproof.run.host.preflight import Start
+from perfproof.run.host.time_budget import counted_down
 
 Part = Callable[[Plan], Plan]
 """Gives the part of a plan that one job runs."""
@@ -192,13 +193,15 @@ def calibrate(
     *,
     builds: Path,
     second_install: bool,
+    budget: float | None = None,
     console: Console | None = None,
     open_runners: OpenRunners | None = None,
     now: Callable[[], str] = clock.now,
 ) -> int:
     """Runs each scenario's baseline against itself, prints and stores the noise of the machine; untestable if any A/A failed.
 
-    With `second_install` the other side of each A/A is a second install of the same release. `start` is None to start without waiting.
+    Where the results folder has records of a scenario, their baseline is meant. With `second_install` the other side of each A/A is a
+    second install of the same release. `start` is None to start without waiting. `budget` is minutes, after which it ends.
     """
     from perfproof.run.checks.gpu_choice import choose_gpus
     from perfproof.runners import check_names
@@ -206,19 +209,23 @@ def calibrate(
 
     console = console or Console()
     say = partial(console.print, highlight=False, markup=False)
+    left = counted_down(budget)
     scenarios = [
         against_itself(
             one, request.blocks or BLOCKS, install_again(one.builds[one.baseline.build], builds, say) if second_install else None
         )
-        for one in request.load()
+        for one in (as_measured(each, request.results, say) for each in request.load())
     ]
     check_names(make_plan(scenarios, request.seed))
     choose_gpus(scenarios, say)
     runners = open_runners or partial(_itself, builds)
     failed = False
     for scenario in scenarios:
+        seconds = left()
+        minutes = None if seconds is None else seconds / 60
+        progress = partial(RunProgress, console)
         result = calibrating.calibrate(
-            scenario, request.results, runners, partial(RunProgress, console), seed=request.seed, now=now, start=start
+            scenario, request.results, runners, progress, seed=request.seed, now=now, start=start, budget=minutes
         )
         _show_calibration(result, request.results, console)
         failed = failed or bool(result.failed)

@@ -23,6 +23,7 @@ from perfproof.report.lead.lead import lead
 from perfproof.report.lead.lead_groups import MOST_ROWS
 from perfproof.report.lead.lead_rows import LIKELY
 from perfproof.report.lead.subjects import OUT
+from perfproof.report.text.sentences import in_few_words
 from perfproof.report.view import build
 from perfproof.run.processes import attestation
 from tests.report import factory
@@ -285,7 +286,9 @@ def test_a_command_is_compared_by_what_it_printed_and_calibrated_before_an_hour_
     found, file = lead(page), "scenarios/commands/vllm_bench_mm_processor.yaml"
     assert found.result.startswith("Latency (as printed by the command) of vLLM 0.32.0 against vLLM 0.31.0 is not settled")
     assert _line(found, "Next") == ["calibrate: run the baseline against itself on this machine"]
-    assert [line.commands[0] for line in found.lines if line.label == "Next"] == [f"perfproof calibrate {file} --results {page.results}"]
+    assert [line.commands[0] for line in found.lines if line.label == "Next"] == [
+        f"perfproof calibrate {file} --profile quick --results {page.results}"
+    ]
     assert page.scenarios[0].commands[0].startswith(f"perfproof run {file} --profile ")
     assert _line(found, "Leave open")[0].endswith("would take 167 blocks (79 min)")
 
@@ -344,3 +347,31 @@ def test_a_page_without_scenarios_has_its_headline_alone() -> None:
     """What was counted and not timed keeps its own first line."""
     page = build((), (), made=factory.MADE, version="0")
     assert lead(page) == Lead(result="There are no records to judge", changed="", groups=(), further="", lines=(), level="")
+
+
+def test_a_command_that_does_several_steps_is_named_once() -> None:
+    """The scenarios that one command measures are listed, with each cause once and whole."""
+    again = "perfproof pr --diff my.diff --results results/again"
+    others = "(the first: {} % of the CPU time went to other processes, more than 25.0 %)"
+    busy = f"6 of 6 blocks are invalid {others}: this machine is too noisy to measure on"
+    rows, records = factory.pooling()
+    plain = factory.page((rows, records)).scenarios[0]
+    causes = {"a": busy.format(46.9), "b": busy.format(58.7), "c": "out of memory", "d": "out of memory"}
+    spoilt = [
+        dataclasses.replace(plain, name=name, commands=(again,), rows=(factory.row(name, "round_time", "untestable", reason=why),))
+        for name, why in causes.items()
+    ]
+    found = lead(dataclasses.replace(factory.page((rows, records)), scenarios=tuple(spoilt)))
+    (line,) = [line for line in found.lines if line.label == "Next"]
+    assert line.commands.count(again) == 1
+    assert line.clauses[line.commands.index(again)][0].removeprefix("1. ") == (
+        "fix the cause, then measure a, b, c and 1 more again "
+        "(6 of 6 blocks are invalid: this machine is too noisy to measure on; out of memory)"
+    )
+
+
+def test_a_long_cause_ends_with_a_clause() -> None:
+    """Never within a name or between a word and its number where a comma is near."""
+    told = in_few_words(f"{'one two three four five ' * 4}ends here, and goes on for some more words than fit")
+    assert told == f"{'one two three four five ' * 4}ends here …"
+    assert in_few_words("short (and whole)") == "short (and whole)"

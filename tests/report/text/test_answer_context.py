@@ -179,7 +179,7 @@ def test_without_an_a_a_the_command_is_given() -> None:
     """Where no noise floor of this machine and workload is stored, the page says so and how to get one."""
     scenario = _scenario(factory.as_scenario(factory.swap_states()))
     assert scenario.trust.floors == ()
-    assert scenario.trust.command == "perfproof calibrate scenarios/swap_states.yaml --results results"
+    assert scenario.trust.command == "perfproof calibrate scenarios/swap_states.yaml --profile quick --results results"
     assert scenario.trust.command in html.render(factory.page(factory.as_scenario(factory.swap_states())))
 
 

@@ -47,6 +47,13 @@ def test_identical_answers_are_told_as_such() -> None:
     assert page.answers.startswith("No answer that was compared changed: ")
 
 
+def test_same_tokens_that_say_something_else_are_not_called_other_logprobs() -> None:
+    """Where no logprob moved, it is the text, the sum, a rank or the end of the answer that differs."""
+    said = factory.equality_details(identical=190, equal=190, parted=0, largest=0.0, differences=())
+    assert answer_text.equal(said).endswith("10 with the same tokens and another text, sum, rank or end")
+    assert answer_text.equal(dataclasses.replace(said, largest=0.1)).endswith("10 with the same tokens and other logprobs")
+
+
 def test_many_comparisons_in_which_nothing_changed_are_told_in_short() -> None:
     """Where more scenarios compared answers than a line holds, and none changed, they are named once, by what was compared."""
     plain = factory.answers_page([factory.equality_details(identical=200, equal=200, parted=0, differences=())], [], Outcome.EQUIVALENT)

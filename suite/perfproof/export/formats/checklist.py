@@ -46,10 +46,12 @@ def _scenario(name: str, trials: Sequence[Record], rows: Sequence[Judged], found
         yield f"- {'Baseline' if is_baseline(trial) else 'Changed'}: {escape(line(arm, 160))}, {escape(build_of(trial))}"
     yield ""
     yield table(HEAD, "lrrrlrl", (_row(row, trials, found, len({each.candidate for each in rows}) > 1) for row in rows))
-    yield ""
-    yield "Commands:"
-    yield ""
-    yield fence("\n".join(facts.commands(name, trials, results)))
+    commands = list(facts.commands(name, trials, results))
+    if all(commands):
+        yield ""
+        yield "Commands:"
+        yield ""
+        yield fence("\n".join(commands))
 
 
 def _configuration(trial: Record) -> str:

@@ -15,11 +15,14 @@ from perfproof.model.base.untrusted import line
 from perfproof.model.documents.decode import scenario_of
 from perfproof.model.records.record import Record
 from perfproof.model.scenarios.metrics import EXACT, METRICS, base_name
-from perfproof.model.scenarios.scenario import Scenario
+from perfproof.model.scenarios.scenario import PROFILES, Scenario
 from perfproof.model.scenarios.scenario_paths import typed
 from perfproof.model.verdicts.noise_floor import Floor, machine_fingerprint, workload_digests
 from perfproof.report.base import formatting
 from perfproof.report.base.page_model import TrustView
+
+STANDARD = "standard"
+"""The profile of `calibrate`, unless another is named."""
 
 
 def of_scenario(name: str, records: Sequence[Record], floors: Sequence[Floor], results: str) -> TrustView:
@@ -27,7 +30,7 @@ def of_scenario(name: str, records: Sequence[Record], floors: Sequence[Floor], r
 
     Where a definition is no scenario (made by hand, or by a newer suite), only the records themselves count.
     """
-    command = shlex.join(["perfproof", "calibrate", typed(name), "--results", results])
+    command = shlex.join(["perfproof", "calibrate", typed(name, results), *_profile(records), "--results", results])
     scenario = _scenario(name, records)
     if scenario is None:
         return TrustView(floors=(), seen=(), distrust="", command=command if _timed(records) else "")
@@ -59,6 +62,12 @@ def _differ(arms: Sequence[Mapping[str, object]]) -> bool:
     compared = [{key: value for key, value in arm.items() if key not in ("baseline", "equality")} for arm in arms]
     builds = {str(arm.get("build")) for arm in compared} - {"second_install"}
     return len(builds) > 1 or any({**arm, "build": ""} != {**compared[0], "build": ""} for arm in compared)
+
+
+def _profile(records: Sequence[Record]) -> list[str]:
+    """The option for the profile of these records, which may have a workload of its own, where it is not that of `calibrate`."""
+    profile = records[-1].profile if records else STANDARD
+    return ["--profile", profile] if profile in PROFILES and profile != STANDARD else []
 
 
 def _scenario(name: str, records: Sequence[Record]) -> Scenario | None:

@@ -15,7 +15,7 @@ from perfproof.model.base.untrusted import line
 from perfproof.model.kinds import kind_in
 from perfproof.model.records.record import Attestation, Record
 from perfproof.model.scenarios.model_runner import VARIABLE
-from perfproof.model.scenarios.scenario_paths import typed
+from perfproof.model.scenarios.scenario_paths import is_there, typed
 from perfproof.report.base import units
 
 Found = tuple[str, tuple[str, ...], bool]
@@ -277,27 +277,50 @@ AGAIN = "results/again"
 def commands(name: str, records: Sequence[Record], results: str) -> Iterable[str]:
     """The commands that run this again, and judge and show the repeat; arguments are quoted for a shell.
 
-    The repeat has its own folder, so that its records do not mix with the old ones. Without records, `results` is judged again.
+    The repeat has its own folder, so that its records do not mix with the old ones. Without records, `results` is judged again. The first
+    is "" where the records do not say how they were made: the command that made them knows.
     """
     if records:
         last = records[-1]
-        run = [
-            "perfproof",
-            "run",
-            typed(name),
-            "--profile",
-            line(last.profile),
-            "--seed",
-            str(last.seed),
-            "--results",
-            AGAIN,
-            *_blocks(last),
-        ]
         own = _of_kind(last)
-        yield shlex.join(own or run)
+        yield shlex.join(own or _run(name, last, results))
         results = results if own else AGAIN
     yield shlex.join(["perfproof", "compare", "--results", results])
     yield shlex.join(["perfproof", "report", "--results", results, "--out", "report.html"])
+
+
+def _run(name: str, record: Record, results: str) -> list[str]:
+    """The command that runs a scenario again; nothing where its file alone does not tell what was measured: a diff's place is in no
+    record."""
+    file, given = typed(name, results), _given(record.definition)
+    if given is None or (_of_change(record.definition) and (_rearmed(record.definition) or not is_there(file))):
+        return []
+    options = ["--profile", line(record.profile), "--seed", str(record.seed), "--results", AGAIN]
+    return ["perfproof", "run", file, *given, *options, *_blocks(record)]
+
+
+CHANGE = ["base", "diff"]
+"""The arms of a change that `pr`, `gate` or `ab` measures."""
+REARMED = " change against its base?"
+"""How the question ends where `pr` or `gate` put them in place of a scenario's own."""
+
+
+def _of_change(definition: Mapping[str, Any]) -> bool:
+    return [arm["name"] for arm in defined_arms(definition)] == CHANGE
+
+
+def _rearmed(definition: Mapping[str, Any]) -> bool:
+    return str(definition.get("question")).endswith(REARMED)
+
+
+def _given(definition: Mapping[str, Any]) -> list[str] | None:
+    """The options for builds that replaced the scenario's own; None where one is not a release, since its path is in no record."""
+    builds = definition.get("builds")
+    given = {option: builds.get(f"given_{option}") for option in ("baseline", "candidate")} if isinstance(builds, Mapping) else {}
+    docs = {option: doc for option, doc in given.items() if doc is not None}
+    if not all(isinstance(doc, Mapping) and doc.get("kind") == "release" for doc in docs.values()):
+        return None
+    return [word for option, doc in docs.items() for word in (f"--{option}", line(f"{doc.get('distribution')}=={doc.get('version')}"))]
 
 
 def _blocks(record: Record) -> list[str]:

@@ -65,8 +65,8 @@ def _parts(page: Page, told: Sequence[Judged]) -> Iterator[Part]:
         yield "Work done, counted exactly", "\n".join(worked)
     if ran := list(_ran(page.scenarios)):
         yield "What ran in each arm", "\n".join(ran)
-    if page.scenarios:
-        yield "Commands", fence("\n".join(_commands(page.scenarios)))
+    if commands := list(_commands(page.scenarios)):
+        yield "Commands", fence("\n".join(commands))
     if facts := [fact for fact in page.machine if _tells(fact)]:
         yield "Machine and packages", "\n".join(_fact(fact) for fact in facts)
 
@@ -247,7 +247,7 @@ def _commands(scenarios: Sequence[ScenarioView]) -> Iterator[str]:
     """The commands of all scenarios, each once; runs that differ in the scenario alone are one."""
     runs: dict[tuple[str, ...], list[str]] = {}
     others: dict[str, None] = {}
-    for command in (each for scenario in scenarios for each in scenario.commands):
+    for command in (each for scenario in scenarios if all(scenario.commands) for each in scenario.commands):
         words = shlex.split(command)
         if words[:2] == ["perfproof", "run"] and len(words) > 2 and not words[2].startswith("-"):
             runs.setdefault(tuple(words[3:]), []).append(words[2])

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from statistics import fmean, median
 
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 from perfproof.analysis.steps.rank_scan import LEAST
 from perfproof.model.base.untrusted import line
@@ -127,7 +127,7 @@ def _builds(group: Sequence[SteppedSeries]) -> dict[str, str]:
 def _version(text: str) -> tuple[bool, Version]:
     try:
         return (False, Version(text))
-    except InvalidVersion:
+    except ValueError:
         return (True, Version("0"))
 
 

@@ -12,6 +12,7 @@ import re
 import shlex
 from collections.abc import Callable, Sequence
 
+from perfproof.model.base.name_lists import few, few_lines
 from perfproof.model.scenarios.scenario import LEAST_BLOCKS
 from perfproof.model.scenarios.scenario_paths import typed
 from perfproof.model.verdicts.judged import Judged, Outcome
@@ -33,6 +34,9 @@ LONG = 15.0
 """The minutes beyond which the machine is calibrated first."""
 NEVER_RAN = "nothing ran the changed code"
 """How the reason of a scenario begins that never ran the change, as its trials are attested."""
+MOST_NAMED, MOST_CAUSES = 3, 2
+"""The most scenarios and causes that a step names, of which one command does all."""
+_CAUSE = re.compile(r"(?P<what>.*?)(?: \((?P<cause>.*)\))?", re.DOTALL)
 _BLOCKS = re.compile(r"--blocks (\d+)")
 _IN_ALL = re.compile(r"\((\d+) in all(?:, ([^)]*))?\)")
 _AGAIN = re.compile(r"--blocks \d+ into another results folder, ([^)]*)\)")
@@ -46,6 +50,7 @@ def next_step(page: Page, rows: int = 0) -> list[LeadLine]:
     """The line that says what to do next: the most urgent steps with their commands, numbered where there are several; and one
     that says what to leave open. `rows` are those of the figure above."""
     steps, long = _steps(page)
+    steps = _together(steps)
     shown = steps[: MOST_BELOW if rows > TALL else MOST_STEPS]
     told = [(f"{place}. {words}" if len(shown) > 1 else words, command) for place, (words, command) in enumerate(shown, 1)]
     if more := len(steps) - len(shown):
@@ -63,8 +68,8 @@ def _steps(page: Page) -> tuple[list[Step], list[Step]]:
     """The steps, the most urgent first, and those that would take too long."""
     if page.decision is not None and page.decision.todo:
         return [(page.decision.todo[0].rstrip("."), "")], []
-    scenarios = [scenario for scenario in page.scenarios if scenario.commands and not scenario.control]
-    steps = _found(page, scenarios or [scenario for scenario in page.scenarios if scenario.commands])
+    scenarios = [scenario for scenario in page.scenarios if not scenario.control]
+    steps = _found(page, scenarios or page.scenarios)
     long = [found for scenario in scenarios if (found := _too_long(page, scenario))]
     worse = next((scenario for scenario in scenarios[:1] if scenario.outcome == Outcome.REGRESSED and not scenario.reverted), None)
     if worse is not None:
@@ -90,6 +95,34 @@ def _found(page: Page, scenarios: Sequence[ScenarioView]) -> list[Step]:
     answers = missing_steps.answers(page, scenarios)
     compared, unknown = ([answers] if answers and bool(answers[1]) == named else [] for named in (True, False))
     return [*urgent.values(), *missing, *proved.values(), *compared, *quick.values(), *calibrated, *later.values(), *unknown]
+
+
+def _together(steps: Sequence[Step]) -> list[Step]:
+    """The steps, those with the same command as one."""
+    of_command: dict[str, list[str]] = {}
+    for place, (words, command) in enumerate(steps):
+        of_command.setdefault(command or str(place), []).append(words)
+    return [(_in_one(words), "" if key.isdecimal() else key) for key, words in of_command.items()]
+
+
+def _in_one(steps: Sequence[str]) -> str:
+    """Steps that one command does, as one: where they differ in the scenario alone these are listed, and each cause behind them once."""
+    found = [(match["what"].split(" "), match["cause"] or "") for step in steps if (match := _CAUSE.fullmatch(step))]
+    heads = [head for head, _ in found]
+    apart = [place for place, words in enumerate(zip(*heads, strict=False)) if len({*words}) > 1]
+    if len({*map(len, heads)}) > 1 or len(apart) > 1:
+        return "; ".join(steps)
+    told = list(heads[0])
+    for place in apart:
+        comma = "," if told[place].endswith(",") else ""
+        told[place] = few([head[place].rstrip(",") for head in heads], MOST_NAMED) + comma
+    causes = list(dict.fromkeys(cause for _, cause in found if cause))
+    return " ".join(told) + (f" ({'; '.join(few_lines(causes, MOST_CAUSES))})" if causes else "")
+
+
+def _repeat(scenario: ScenarioView) -> str:
+    """The command that measures it again; "" where its records do not say how."""
+    return next(iter(scenario.commands), "")
 
 
 Test = Callable[[Page, ScenarioView], Step | None]
@@ -128,7 +161,7 @@ def _regressed(page: Page, scenario: ScenarioView) -> Step:
     ends = [_RELEASE.fullmatch(arm.build) for arm in scenario.arms]
     if len(ends) == 2 and ends[0] and ends[1] and scenario.arms[0].build != scenario.arms[1].build:
         good, bad = (f"{end[1]}=={end[2]}" for end in ends if end)
-        command = shlex.join(["perfproof", "blame", typed(scenario.name), "--good", good, "--bad", bad])
+        command = shlex.join(["perfproof", "blame", typed(scenario.name, page.results), "--good", good, "--bad", bad])
         return f"find the lines that make {scenario.name} worse", command
     unproved = "if the machine passes, " if scenario.trust.command else ""
     holds = "if a GPU shows the same, " if missing_steps.waits_unseen(scenario) else unproved
@@ -137,14 +170,14 @@ def _regressed(page: Page, scenario: ScenarioView) -> Step:
 
 def _repeated(_: Page, scenario: ScenarioView) -> Step | None:
     if any(contradiction(scenario, row) for row in scenario.rows):
-        return f"measure {scenario.name} a third time, on a quiet machine: two runs contradict each other", scenario.commands[0]
+        return f"measure {scenario.name} a third time, on a quiet machine: two runs contradict each other", _repeat(scenario)
     return None
 
 
 def _distrusted(_: Page, scenario: ScenarioView) -> Step | None:
     if not scenario.trust.distrust:
         return None
-    return f"find what disturbs the machine, then measure {scenario.name} again", scenario.commands[0]
+    return f"find what disturbs the machine, then measure {scenario.name} again", _repeat(scenario)
 
 
 def _untested(_: Page, scenario: ScenarioView) -> Step | None:
@@ -154,7 +187,7 @@ def _untested(_: Page, scenario: ScenarioView) -> Step | None:
     why = formatting.reason(row) if row else "no metric was compared"
     if NEVER_RAN in why:
         return f"choose or write a scenario that runs the change (--scenarios): {scenario.name} does not ({in_few_words(why)})", ""
-    return f"fix the cause, then measure {scenario.name} again ({in_few_words(why)})", scenario.commands[0]
+    return f"fix the cause, then measure {scenario.name} again ({in_few_words(why)})", _repeat(scenario)
 
 
 def _opened(page: Page, scenario: ScenarioView) -> Step | None:
@@ -163,15 +196,15 @@ def _opened(page: Page, scenario: ScenarioView) -> Step | None:
     if not open_ or _too_long(page, scenario):
         return None
     if scenario.of_answers:
-        return f"ask more items or prompts in {scenario.name}, which is open", scenario.commands[0]
+        return f"ask more items or prompts in {scenario.name}, which is open", _repeat(scenario)
     if _swayed(scenario):
-        return f"measure {scenario.name} again: a single block decides its estimate", scenario.commands[0]
+        return f"measure {scenario.name} again: a single block decides its estimate", _repeat(scenario)
     needed = max((found for row in open_ if (found := blocks_needed(row))), default=None)
     fewest = min((row.blocks for row in open_ if not row.exact), default=LEAST_BLOCKS)
     if fewest < LEAST_BLOCKS:
-        return f"measure at least {LEAST_BLOCKS} blocks of {scenario.name}, which has {fewest}", scenario.commands[0]
+        return f"measure at least {LEAST_BLOCKS} blocks of {scenario.name}, which has {fewest}", _repeat(scenario)
     if needed is None:
-        return f"measure more blocks of {scenario.name}, or on a quieter machine", scenario.commands[0]
+        return f"measure more blocks of {scenario.name}, or on a quieter machine", _repeat(scenario)
     blocks, time, _ = needed
     settles = formatting.label(open_[0].metric) if len(open_) < len(scenario.primaries) else "it"
     settled = _AS.search(max(open_, key=lambda row: (blocks_needed(row) or (0, "", False))[0]).reason)
@@ -220,7 +253,7 @@ def minutes(time: str) -> float:
 def _more(page: Page, scenario: ScenarioView, needed: tuple[int, str, bool]) -> str:
     """The command that measures so many blocks: the missing ones in the page's folder, or all again in another."""
     blocks, _, fresh = needed
-    command = re.sub(r" --blocks \d+", "", scenario.commands[0]) + f" --blocks {blocks}"
+    command = re.sub(r" --blocks \d+", "", _repeat(scenario)) + f" --blocks {blocks}" if _repeat(scenario) else ""
     return command if fresh else command.replace(f"--results {facts.AGAIN}", f"--results {page.results}")
 
 
@@ -237,7 +270,7 @@ def blocks_needed(row: Judged) -> tuple[int, str, bool] | None:
 def _hinted(_: Page, scenario: ScenarioView) -> Step | None:
     if not any(row.suggests for row in scenario.primaries):
         return None
-    command = re.sub(r"--profile \S+", "--profile standard", re.sub(r" --blocks \d+", "", scenario.commands[0]))
+    command = re.sub(r"--profile \S+", "--profile standard", re.sub(r" --blocks \d+", "", _repeat(scenario)))
     return f"prove {scenario.name} with new servers for every trial or block", command
 
 

@@ -211,10 +211,11 @@ def equal(part: EqualityDetails) -> str:
     identical = f"identical on {part.identical:,} of {part.asked:,} {_ASKED.get(part.part, 'prompts')}{tokens}"
     allowed, near = part.equal - part.identical, nearly(part)
     same = "differ beyond it" if allowed > 0 else "differ"
+    other = "other logprobs" if part.largest else "another text, sum, rank or end"
     parts = [
         identical,
         f"{allowed:,} more within the tolerance" if allowed > 0 else "",
-        f"{near:,} {'with the same tokens and other logprobs' if part.part in GENERATED else same}" if near > 0 else "",
+        f"{near:,} {f'with the same tokens and {other}' if part.part in GENERATED else same}" if near > 0 else "",
         f"{part.parted:,} with other tokens" if part.parted else "",
     ]
     return ", ".join(filter(None, parts))

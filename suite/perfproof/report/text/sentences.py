@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 
 from perfproof.model.scenarios.metrics import ANSWERS, base_name
@@ -16,6 +17,7 @@ MOST_CLAIMS = 8
 """The most claims in an answer's sentence, and the most metrics that a claim names; of more claims, the most important are shown."""
 MOST_WORDS = 24
 """The most words of a description within a sentence."""
+_BRACKETS = re.compile(r" \([^()]*\)")
 
 
 def answer(name: str, rows: Sequence[Judged], growths: Sequence[GrowthView] = ()) -> str:
@@ -99,9 +101,15 @@ def _once(claims: Sequence[str]) -> list[str]:
 
 
 def in_few_words(text: str) -> str:
-    """The beginning of a description, to stand within a sentence."""
+    """A description, to stand within a sentence: of a long one without what is in brackets, and up to the end of a clause."""
     each = text.split()
-    cut = " ".join(each[:MOST_WORDS]) + (" …" if len(each) > MOST_WORDS else "")
+    if len(each) > MOST_WORDS:
+        each = _BRACKETS.sub("", text).split()
+    if len(each) > MOST_WORDS:
+        ends = [place for place, word in enumerate(each[:MOST_WORDS], 1) if word.endswith((",", ";", ":")) and 2 * place > MOST_WORDS]
+        end = ends[-1] if ends else MOST_WORDS
+        each = [*each[: end - 1], each[end - 1].rstrip(",;:"), "…"]
+    cut = " ".join(each)
     return cut if cut[1:2].isupper() else cut[:1].lower() + cut[1:]
 
 
