@@ -21,7 +21,7 @@ from tests.report.factory import floor
 
 def test_a_record_reads_back_as_it_was_written(tmp_path: Path) -> None:
     """Writing and reading a record changes nothing."""
-    written = [record(block=0), record(block=1, status="failed", reason="crashed", attestation=None)]
+    written = [record(block=1), record(block=2, status="failed", reason="crashed", attestation=None)]
     for one in written:
         store.append(tmp_path, one)
     assert list(store.read(tmp_path).records) == written
@@ -29,12 +29,12 @@ def test_a_record_reads_back_as_it_was_written(tmp_path: Path) -> None:
 
 def test_a_line_cut_off_is_skipped_with_file_and_line(tmp_path: Path) -> None:
     """A crash in the middle of a write costs that line only, and the next record starts on a line of its own."""
-    store.append(tmp_path, record(block=0))
+    store.append(tmp_path, record(block=1))
     path = store.records_file(tmp_path, "swap_states")
     path.write_bytes(path.read_bytes() + path.read_bytes()[:200])
-    store.append(tmp_path, record(block=1))
+    store.append(tmp_path, record(block=2))
     read = store.read(tmp_path)
-    assert [one.block for one in read.records] == [0, 1]
+    assert [one.block for one in read.records] == [1, 2]
     assert read.warnings == (f"{path}:2: not a whole record, skipped; where its trial is missing, the next run measures it again",)
 
 
@@ -51,8 +51,15 @@ def test_a_newer_schema_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("key", "value", "told"),
     [
-        ("block", "x", "block: expected an integer from 0 on"),
-        ("block", True, "block: expected an integer from 0 on"),
+        ("block", "x", "block: expected an integer from 1 on"),
+        ("block", True, "block: expected an integer from 1 on"),
+        ("block", 0, "block: expected an integer from 1 on"),
+        ("block", -1, "block: expected an integer from 1 on"),
+        ("block", 1.0, "block: expected an integer from 1 on"),
+        ("block", 10**30, "block: expected an integer from 1 on, of 64 bits at most"),
+        ("block", 10**400, "block: expected an integer from 1 on, of 64 bits at most"),
+        ("position", 10**400, "position: expected an integer from 0 on, of 64 bits at most"),
+        ("seed", 10**400, "seed: expected an integer, of 64 bits at most"),
         ("position", -1, "position: expected an integer from 0 on"),
         ("status", "great", "status: unknown 'great'"),
         ("measurements", {"round_time": "fast"}, "measurements.round_time: expected a number"),
@@ -63,13 +70,13 @@ def test_a_newer_schema_is_refused(tmp_path: Path) -> None:
 )
 def test_a_line_with_a_wrong_field_is_skipped_and_named(tmp_path: Path, key: str, value: object, told: str) -> None:
     """A line that was tampered with is told by field and skipped; its neighbours are kept."""
-    store.append(tmp_path, record(block=0))
     store.append(tmp_path, record(block=1))
+    store.append(tmp_path, record(block=2))
     path = store.records_file(tmp_path, "swap_states")
     first, second = path.read_text().splitlines()
     path.write_text(json.dumps({**json.loads(first), key: value}) + "\n" + second + "\n")
     read = store.read(tmp_path)
-    assert [one.block for one in read.records] == [1]
+    assert [one.block for one in read.records] == [2]
     assert told in read.warnings[0]
 
 
@@ -83,7 +90,7 @@ def test_a_folder_without_records_is_told(tmp_path: Path) -> None:
 
 def test_a_full_disk_keeps_what_was_written(tmp_path: Path) -> None:
     """When the disk is full in the middle of a line, the file ends where it ended before and says so."""
-    store.append(tmp_path, record(block=0))
+    store.append(tmp_path, record(block=1))
     before = store.records_file(tmp_path, "swap_states").read_bytes()
     script = f"""
 import resource, signal, sys
@@ -94,7 +101,7 @@ from perfproof import store
 from perfproof.model.base.errors import CannotRun
 from tests.factory import record
 try:
-    store.append(Path({str(tmp_path)!r}), record(block=1))
+    store.append(Path({str(tmp_path)!r}), record(block=2))
 except CannotRun as error:
     sys.exit(f"told: {{error}}")
 """
@@ -264,7 +271,7 @@ from pathlib import Path
 from perfproof import store
 from tests.factory import DEFINITION, record
 raw = {{"round_time": [0.1] * 5_000}}
-for block in range(40):
+for block in range(1, 41):
     store.append(Path({str(tmp_path)!r}), record(DEFINITION | {{"blocks": 40}}, block=block, raw=raw, environment={{"host": sys.argv[1]}}))
 """
     both = [subprocess.Popen([sys.executable, "-c", script, host], cwd=os.getcwd()) for host in ("aaaa", "bbbb")]

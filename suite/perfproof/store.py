@@ -11,7 +11,6 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-import math
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,7 +19,7 @@ from typing import Any, TypeVar, get_args
 
 import orjson
 
-from perfproof.model.base import clock, regular_files
+from perfproof.model.base import clock, regular_files, strict_json
 from perfproof.model.base.errors import BadInput, CannotRun
 from perfproof.model.base.yaml_io import shown
 from perfproof.model.records import contradictions, kept_counts, record_schema
@@ -249,7 +248,7 @@ def _decoded(line: bytes, where: str, decode: Callable[[Any], Entry], what: str,
     """A line decoded, or its fault; `where` names it."""
     try:
         data = _parsed(line)
-    except _Twice as twice:
+    except strict_json.Twice as twice:
         return f"{where}: the key {str(twice)[:80]!r} stands twice{SKIPPED}"
     except ValueError:
         return f"{where}: {CUT_OFF} {what}{SKIPPED}"
@@ -264,39 +263,16 @@ def _decoded(line: bytes, where: str, decode: Callable[[Any], Entry], what: str,
 
 
 def _parsed(line: bytes) -> Any:
-    """The line's JSON. orjson reads it several times faster; `json` reads what orjson refuses, and a lone surrogate, which no file or
-    terminal accepts, becomes U+FFFD. Raises `ValueError`, and `_Twice` for a duplicate key in one object."""
+    """The line's JSON. `json` reads what orjson refuses, and a lone surrogate, which no file or terminal accepts, becomes U+FFFD. Raises
+    `ValueError`, and `Twice` for a duplicate key in one object."""
     try:
         try:
-            data = orjson.loads(line)
-            # every key ends like this, and some texts: only with more such ends than keys can there be a duplicate key
-            if b'" :' not in line and _keys(data) == line.count(b'":') - line.count(b'\\":'):
-                return data
+            return strict_json.loads(line)
         except orjson.JSONDecodeError:
-            pass
-        text = json.dumps(json.loads(line, object_pairs_hook=_once), ensure_ascii=False)
+            text = json.dumps(json.loads(line, object_pairs_hook=strict_json.once), ensure_ascii=False)
     except RecursionError as error:
         raise ValueError("nested too deeply") from error
     return json.loads(text.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
-
-
-def _keys(data: Any) -> int:
-    """The number of keys in all objects."""
-    if isinstance(data, dict):
-        return len(data) + sum(_keys(value) for value in data.values() if isinstance(value, (dict, list)))
-    return sum(_keys(value) for value in data if isinstance(value, (dict, list))) if isinstance(data, list) else 0
-
-
-def _once(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        names = [name for name, _ in pairs]
-        raise _Twice(next(name for name in found if names.count(name) > 1))
-    return found
-
-
-class _Twice(Exception):
-    """A duplicate key of an object: it is not known which of its values counts."""
 
 
 class _Newer(Exception):
@@ -319,9 +295,9 @@ def record_of(data: Any) -> Record:
     for key in _TEXTS:
         if not isinstance(data[key], str):
             raise ValueError(f"{key}: expected a text")
-    for key, least in (("block", 0), ("position", 0), ("seed", -math.inf)):
-        if type(data[key]) is not int or data[key] < least:
-            raise ValueError(f"{key}: expected an integer{' from 0 on' if least == 0 else ''}")
+    for key, least in (("block", 1), ("position", 0), ("seed", -(2**63))):
+        if type(data[key]) is not int or not least <= data[key] < 2**63:
+            raise ValueError(f"{key}: expected an integer{f' from {least} on' if least >= 0 else ''}, of 64 bits at most")
     _check_moment(data, "started")
     if data["status"] not in get_args(Status):
         raise ValueError(f"status: unknown {data['status']!r}")

@@ -227,12 +227,25 @@ def test_the_order_of_lines_means_nothing_and_permuted_ids_do_not_pair(order: li
         ([line(1, resps=[[["nan", "False"]], [["-2.0", "True"]]])], "item 1 has a logprob that is no number"),
         ([line(1, acc=float("nan"))], "item 1 scored nan"),
         ([], "no item has a score"),
+        ([json.dumps(line(1, acc=0.0))[:-1] + ', "acc": 1.0}'], ":1: the key 'acc' stands twice in one object: keep one"),
+        ([json.dumps(line(1, acc=0.0))[:-1] + ', "\\u0061cc"\t: 1.0}'], ":1: the key 'acc' stands twice"),
+        ([json.dumps(line(1, acc=float("nan")))[:-1] + ', "acc": 1.0}'], ":1: the key 'acc' stands twice"),
+        ([json.dumps(line(1)).replace('"question"', '"question": "2 + 1 =", "question"')], ":1: the key 'question' stands twice"),
     ],
 )
 def test_an_unfit_file_is_told_by_line(lines: list[Any], fault: str, tmp_path: Path) -> None:
     """Cut-off lines, foreign files, items that come twice, and answers that are no numbers are refused."""
     with pytest.raises(BadInput, match=fault):
         lm_eval.read(write(tmp_path, lines))
+
+
+def test_a_key_that_stands_twice_in_a_results_file_is_refused(tmp_path: Path) -> None:
+    """Which of two values was asked nobody can tell: the file is named with the key."""
+    write(tmp_path, [line(1)])
+    path = results(tmp_path)
+    path.write_text(path.read_text().replace('"limit": null', '"limit": 5, "limit": null'))
+    with pytest.raises(BadInput, match=r"results_.*\.json: the key 'limit' stands twice in one object: keep one"):
+        lm_eval.settings(tmp_path)
 
 
 def test_a_text_that_reads_nan_is_an_answer_like_any_other(tmp_path: Path) -> None:

@@ -10,8 +10,9 @@ before the first step and batches are the same each time. ORDER is a JSON object
 - `paragraphs`: the text whose perplexity is measured, each paragraph by itself.
 
 RESULT is a JSON object: `fault` (words, "" after success), `seconds`, and in `parts` for each part lists with one entry per prompt:
-`tokens`, `logprobs` (of the tokens chosen, or of the text's), `runners_up` (the best logprob of another token), `values` (embeddings).
-Numbers are float32, to nine figures.
+`tokens`, `logprobs` (of the tokens chosen, or of the text's), `runners_up` (the best logprob of another token), `values` (embeddings),
+`ranks` (of the tokens; 0 where vLLM gives none), and `said`: an object with what the answer says besides, by vLLM's own names. What a
+release's answers do not have is left out. Numbers are float32, to nine figures; `cumulative_logprob` is a sum, and kept whole.
 """
 
 from __future__ import annotations
@@ -29,6 +30,8 @@ LEAST = -9999.0
 """The value for minus infinity, the same as in vLLM's own server."""
 BESIDE = 2
 """Number of logprobs to get besides the chosen token's: the best and the second."""
+SAID = ("finish_reason", "stop_reason", "text", "cumulative_logprob")
+"""What an answer says as a whole, by its attributes."""
 
 
 def parse(words: list[str]) -> Any:
@@ -71,11 +74,11 @@ def figures(value: float) -> float:
 
 
 def answers(llm: Any, prompts: list[str], parameters: list[dict[str, Any]]) -> dict[str, Any]:
-    """Tokens and logprobs of every prompt's answer."""
+    """Tokens and logprobs of every prompt's answer, and what else it says."""
     from vllm import SamplingParams
 
-    sampling = [SamplingParams(**{"logprobs": BESIDE, "ignore_eos": True, "detokenize": False, **one}) for one in parameters]
-    lists: dict[str, Any] = {"tokens": [], "logprobs": [], "runners_up": []}
+    sampling = [SamplingParams(**{"logprobs": BESIDE, "ignore_eos": True, **one}) for one in parameters]
+    lists: dict[str, Any] = {"tokens": [], "logprobs": [], "runners_up": [], "ranks": [], "said": []}
     for output in llm.generate(prompts, sampling, use_tqdm=False):
         answer = output.outputs[0]
         tokens = [int(token) for token in answer.token_ids]
@@ -83,7 +86,26 @@ def answers(llm: Any, prompts: list[str], parameters: list[dict[str, Any]]) -> d
         lists["tokens"].append(tokens)
         lists["logprobs"].append([figures(step[token].logprob) for token, step in zip(tokens, steps, strict=True)])
         lists["runners_up"].append([figures(runner_up(step, token)) for token, step in zip(tokens, steps, strict=True)])
+        lists["ranks"].append(ranks(tokens, steps))
+        lists["said"].append({name: plain(getattr(answer, name)) for name in SAID if hasattr(answer, name)} | decoded(tokens, steps))
     return lists
+
+
+def ranks(tokens: list[int], steps: list[Any]) -> list[int]:
+    """The rank of each token among all, from 1 on; 0 where vLLM gives none."""
+    return [int(getattr(step[token], "rank", None) or 0) for token, step in zip(tokens, steps, strict=True)]
+
+
+def decoded(tokens: list[int], steps: list[Any]) -> dict[str, list[Any]]:
+    """The text of each token, as it stands beside its logprob; nothing where vLLM has no such texts."""
+    if not all(hasattr(step[token], "decoded_token") for token, step in zip(tokens, steps, strict=True)):
+        return {}
+    return {"decoded_token": [plain(step[token].decoded_token) for token, step in zip(tokens, steps, strict=True)]}
+
+
+def plain(value: Any) -> Any:
+    """A value that JSON can hold; of any other its text."""
+    return value if value is None or isinstance(value, str | int | float) else str(value)
 
 
 def runner_up(step: Any, token: int) -> float:
@@ -95,13 +117,15 @@ def text_logprobs(llm: Any, paragraphs: list[str]) -> dict[str, Any]:
     """The text's tokens and their logprobs, each after all tokens before it in its paragraph; the first of a paragraph has none."""
     from vllm import SamplingParams
 
-    sampling = SamplingParams(temperature=0.0, max_tokens=1, prompt_logprobs=0, detokenize=False)
-    lists: dict[str, Any] = {"tokens": [], "logprobs": []}
+    sampling = SamplingParams(temperature=0.0, max_tokens=1, prompt_logprobs=0)
+    lists: dict[str, Any] = {"tokens": [], "logprobs": [], "ranks": [], "said": []}
     for output in llm.generate(paragraphs, sampling, use_tqdm=False):
         tokens = [int(token) for token in output.prompt_token_ids][1:]
         steps = list(output.prompt_logprobs)[1:]
         lists["tokens"].append(tokens)
         lists["logprobs"].append([figures(step[token].logprob) for token, step in zip(tokens, steps, strict=True)])
+        lists["ranks"].append(ranks(tokens, steps))
+        lists["said"].append(decoded(tokens, steps))
     return lists
 
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Set
 from pathlib import Path
 from typing import Any
 
-from perfproof.model.base import regular_files
+from perfproof.model.base import regular_files, strict_json
 from perfproof.model.base.errors import BadInput
 
 BLAME, DOCUMENT, DIFF = "blame", "blame.json", "back.diff"
@@ -21,7 +20,7 @@ def blames(results: Path, scenarios: Set[str]) -> Iterator[tuple[Mapping[str, An
     for file in sorted((results / BLAME).glob(f"*/{DOCUMENT}"))[:MOST]:
         diff = file.with_name(DIFF)
         try:
-            document = json.loads(regular_files.content(file))
+            document = strict_json.loads(regular_files.content(file))
             text = diff.read_text("utf-8", errors="replace") if diff.is_file() else ""
         except (OSError, ValueError, RecursionError, BadInput):
             continue

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 from perfproof import store
 from perfproof.analysis.counts.count_comparison import Changed, Compared, Comparisons, compare
@@ -77,7 +77,7 @@ def tracked(folder: Path) -> list[Tracked]:
 def _version(text: str) -> Version:
     try:
         return Version(text)
-    except InvalidVersion:
+    except ValueError:
         return Version("0")
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 from perfproof import store
 from perfproof.analysis.trials.counted_rounds import rounds, sized
@@ -106,7 +106,7 @@ def _told(builds: Sequence[TrackedRounds], rooms: Mapping[Key, str]) -> dict[Key
 def _version(text: str) -> Version:
     try:
         return Version(text)
-    except InvalidVersion:
+    except ValueError:
         return Version("0")
 
 

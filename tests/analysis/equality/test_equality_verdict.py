@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from perfproof.analysis.judging.apply_policy import decide
 from perfproof.analysis.judging.judge import judge_records
 from perfproof.analysis.stats.samples import Floats
 from perfproof.model.documents.decode import scenario_of
+from perfproof.model.kinds.equality.said_column import SAID, column_of
 from perfproof.model.records.record import Record
 from perfproof.model.verdicts.equality_details import Difference
 from perfproof.model.verdicts.judged import Judged, Outcome
@@ -53,12 +55,15 @@ def greedy(seed: int = 0) -> dict[str, list[list[float]]]:
     return {"tokens": tokens.tolist(), "logprobs": logprobs.tolist(), "runners_up": (logprobs - 1.0).tolist()}
 
 
-def trial(asked: dict[str, Any], arm: str, block: int, columns: dict[str, list[list[float]]], **changes: Any) -> Record:
+def trial(asked: dict[str, Any], arm: str, block: int, columns: Mapping[str, Any], **changes: Any) -> Record:
     """The record of a trial that left these answers."""
     part = next(iter(asked["metrics"]))
-    raw = {f"{part}.{name}": [value for row in rows for value in row] for name, rows in columns.items()}
-    raw[f"{part}.lengths"] = [float(len(row)) for row in next(iter(columns.values()))]
-    return factory.record(asked, arm=arm, block=block, raw=raw, measurements={}, witnesses={}, work={"prompts": PROMPTS}, **changes)
+    raw = {f"{part}.{name}": [value for row in rows for value in row] for name, rows in columns.items() if name != "said"}
+    lengths = [float(len(row)) for row in next(iter(columns.values()))]
+    raw[f"{part}.lengths"] = lengths
+    work = {f"{part} prompts": len(lengths), f"{part} {'values' if part == 'embeddings' else 'tokens'}": int(sum(lengths))}
+    raw |= {f"{part}.{SAID}": column_of(columns["said"])} if "said" in columns else {}
+    return factory.record(asked, arm=arm, block=block, raw=raw, measurements={}, witnesses={}, work=work, **changes)
 
 
 def judged(asked: dict[str, Any], before: Any, after: Any, *again: Any) -> Judged:
@@ -69,7 +74,7 @@ def judged(asked: dict[str, Any], before: Any, after: Any, *again: Any) -> Judge
     return row
 
 
-def changed(columns: dict[str, list[list[float]]], name: str, prompt: int, place: int, value: float) -> dict[str, list[list[float]]]:
+def changed(columns: Mapping[str, Any], name: str, prompt: int, place: int, value: float) -> dict[str, Any]:
     """The answers with one number changed."""
     rows = [list(row) for row in columns[name]]
     rows[prompt][place] = value
@@ -85,7 +90,7 @@ def answers(rows: Sequence[Sequence[int]], shift: float = 0.0) -> Answers:
     tokens = tuple(np.array(row, dtype=np.float64) for row in rows)
     logprobs = tuple(-0.25 * row - shift for row in tokens)
     runners_up = tuple(row - 1.0 for row in logprobs)
-    return Answers(part="greedy_outputs", tokens=tokens, logprobs=logprobs, runners_up=runners_up, values=())
+    return Answers(part="greedy_outputs", tokens=tokens, logprobs=logprobs, runners_up=runners_up, values=(), ranks=(), said=())
 
 
 @given(st.lists(ROW, min_size=1, max_size=5))
@@ -206,6 +211,132 @@ def test_a_patch_declares_other_numerics_unless_its_arm_says_otherwise(mode: str
     assert row.reason.startswith("differs, as patch other_kernel declares, so accuracy decides: 1 of 8") == (declares and mode is None)
 
 
+# --- what answers say besides ---------------------------------------------------------------------------------
+
+
+def spoken(**changes: Any) -> dict[str, Any]:
+    """`greedy` with what vLLM's answers say besides; `changes` are of what prompt 3 says."""
+    answered = greedy()
+    said = [
+        {
+            "finish_reason": "length",
+            "stop_reason": None,
+            "text": f"answer {n}.\n",
+            "decoded_token": ["a", "b"],
+            "cumulative_logprob": sum(row),
+        }
+        for n, row in enumerate(answered["logprobs"])
+    ]
+    said[3] |= changes
+    return {**answered, "ranks": [[1.0] * LENGTH for _ in range(PROMPTS)], "said": said}
+
+
+def test_what_is_said_besides_is_named_where_it_is_the_same() -> None:
+    """The words list what was compared by vLLM's own names; of records that lack it nothing is claimed."""
+    row = judged(definition(), spoken(), spoken(), spoken())
+    assert row.verdict == Outcome.EQUIVALENT
+    named = "as are finish_reason, stop_reason, text, decoded_token, cumulative_logprob and rank; the baseline repeated itself"
+    assert f"(48 tokens): every token and logprob is bit-identical, {named}" in row.reason
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"cumulative_logprob": -0.25}, "cumulative_logprob differs in 1 of 8 prompts with the same tokens (prompt 3: was -"),
+        ({"cumulative_logprob": None}, "is null)"),
+        ({"cumulative_logprob": math.nan}, "is NaN)"),
+        ({"text": "answer 3."}, 'text differs in 1 of 8 prompts with the same tokens (prompt 3: was "answer 3.\\n", is "answer 3.")'),
+        ({"finish_reason": "stop"}, '(prompt 3: was "length", is "stop")'),
+        ({"stop_reason": 7}, "stop_reason differs in 1 of 8 prompts with the same tokens (prompt 3: was null, is 7)"),
+        ({"decoded_token": ["a", "c"]}, "decoded_token differs in 1 of 8 prompts"),
+    ],
+)
+def test_another_word_of_the_same_tokens_is_a_regression(changes: Mapping[str, Any], told: str) -> None:
+    """Tokens and logprobs are bit-identical and the answer says something else: told with its field, its prompt, and both values."""
+    asked = definition()
+    row = judged(asked, spoken(), spoken(**changes), spoken())
+    assert (row.verdict, row.candidate_value) == (Outcome.REGRESSED, 7 / 8)
+    assert told in row.reason
+    assert "other tokens" not in row.reason
+    assert "logprobs differ" not in row.reason
+    assert decide([row], DEFAULT_POLICY).exit_code == 1
+
+
+def test_another_rank_of_the_same_token_is_a_regression() -> None:
+    """Where all logprobs of an answer are the same: of a text, too, whose perplexity did not change."""
+    row = judged(definition(), spoken(), changed(spoken(), "ranks", 2, 4, 3.0), spoken())
+    assert row.verdict == Outcome.REGRESSED
+    assert "rank differs in 1 of 8 prompts with the same tokens (prompt 2: was 1 at token 4, is 3)" in row.reason
+    text = {**led(), "ranks": [[1.0] * 100 for _ in range(7)]}
+    row = judged(definition("text_perplexity"), text, changed(text, "ranks", 2, 4, 3.0), text)
+    assert row.verdict == Outcome.REGRESSED
+    assert row.reason.startswith("rank differs in 1 of 7 paragraphs with the same tokens (paragraph 2: was 1 at token 4, is 3); the mean")
+
+
+def test_several_fields_are_told_each_with_its_first_prompt() -> None:
+    """Details for the report count such an answer as one that is not identical."""
+    other = spoken(text="", stop_reason="x")
+    other["said"][5] = {**other["said"][5], "text": "answer five"}
+    asked = definition()
+    row = judged(asked, spoken(), other, spoken())
+    assert "stop_reason differs in 1 of 8" in row.reason
+    assert "text differs in 2 of 8 prompts with the same tokens (prompt 3" in row.reason
+    records = [trial(asked, "before", 1, spoken()), trial(asked, "after", 1, other), trial(asked, "before", 2, spoken())]
+    (detail,) = details(scenario_of(asked, source="equal.yaml"), records)
+    assert (detail.identical, detail.equal, detail.parted, detail.largest) == (6, 6, 0, 0.0)
+    assert [each.field for each in detail.differences[0].said] == ["stop_reason", "text"]
+
+
+def test_what_one_side_lacks_is_not_compared() -> None:
+    """Older records hold tokens and logprobs alone, and mean what they meant; a release whose answers lack a field differs in none."""
+    row = judged(definition(), greedy(), spoken(text="other"), spoken())
+    assert (row.verdict, row.reason) == (Outcome.EQUIVALENT, judged(definition(), greedy(), greedy(), greedy()).reason)
+    fewer = spoken()
+    fewer["said"] = [{name: value for name, value in said.items() if name != "stop_reason"} for said in fewer["said"]]
+    assert judged(definition(), spoken(), fewer, spoken()).verdict == Outcome.EQUIVALENT
+
+
+def test_a_sum_of_logprobs_may_move_with_them_and_by_the_tolerance_a_token() -> None:
+    """Nothing is told twice: a sum that its own logprobs explain is no further difference, one beyond that is."""
+    before, moved = spoken(), changed(spoken(), "logprobs", 3, 1, spoken()["logprobs"][3][1] - 0.002)
+    total = sum(before["logprobs"][3])
+    moved["said"][3]["cumulative_logprob"] = total - 0.002
+    assert judged(definition(tolerance=0.005), before, moved, before).verdict == Outcome.EQUIVALENT
+    assert "cumulative_logprob" not in judged(definition(), before, moved, before).reason
+    for off, outcome in ((LENGTH * 0.0049, Outcome.EQUIVALENT), (LENGTH * 0.0052, Outcome.REGRESSED)):
+        other = spoken(cumulative_logprob=total - off)
+        assert judged(definition(tolerance=0.005), before, other, before).verdict == outcome
+        assert judged(definition(), before, other, before).verdict == Outcome.REGRESSED
+
+
+def test_what_follows_from_another_token_is_not_told_besides() -> None:
+    """A tie that went the other way decides nothing; its text, ranks and sum differ for that reason."""
+    before = spoken()
+    before = changed(before, "runners_up", 3, 4, before["logprobs"][3][4] - 1e-3)
+    other = {**changed(before, "tokens", 3, 4, 999.0), "said": spoken(text="another", cumulative_logprob=-1.0)["said"]}
+    row = judged(definition(tolerance=0.01), before, other, before)
+    assert row.verdict == Outcome.INCONCLUSIVE
+    assert "text" not in row.reason
+
+
+def test_no_noise_of_logprobs_explains_another_text() -> None:
+    """Where the baseline is not the same again, one text of the same tokens is a regression; a rank, which follows all logprobs, is not."""
+    base = spoken()
+    again = {**noisy(2, spread=1e-4), "ranks": base["ranks"], "said": base["said"]}
+    row = judged(definition(), base, {**noisy(3, spread=1e-4), "ranks": base["ranks"], "said": spoken(text="x")["said"]}, again)
+    assert row.verdict == Outcome.REGRESSED
+    assert "text differs in 1 of 8" in row.reason
+    row = judged(definition(), base, changed(base, "ranks", 2, 4, 3.0), again)
+    assert row.verdict == Outcome.EQUIVALENT
+
+
+def test_what_the_baseline_says_otherwise_itself_is_no_regression() -> None:
+    """A text that changes from run to run proves nothing, and the floor names it."""
+    row = judged(definition(), spoken(), spoken(text="one"), spoken(text="two"))
+    assert row.verdict == Outcome.EQUIVALENT
+    assert "the baseline differs from itself in text" in row.reason
+
+
 # --- where it is not --------------------------------------------------------------------------------------------
 
 
@@ -250,10 +381,10 @@ def test_far_beyond_the_floor_is_a_regression_and_one_prompt_is_not() -> None:
 def test_a_chance_too_small_for_a_number_is_told_as_such() -> None:
     """Of two thousand prompts that all lie beyond the floor, the chance is none that a float holds."""
     moved = Difference(
-        prompt=0, position=None, baseline_token=None, candidate_token=None, gap=None, near_tie=False, distance=0.1, cosine=None
+        prompt=0, position=None, baseline_token=None, candidate_token=None, gap=None, near_tie=False, distance=0.1, cosine=None, said=()
     )
     near = dataclasses.replace(moved, distance=1e-4)
-    found = PartComparison(part="greedy_outputs", prompts=(moved,) * 2000, floor=((near,) * 2000,), tokens=2000, tolerance=0.0)
+    found = PartComparison(part="greedy_outputs", prompts=(moved,) * 2000, floor=((near,) * 2000,), tokens=2000, tolerance=0.0, fields=())
     assert rule(found).reason.endswith("chance would do that less than once in 1,000,000,000")
 
 
@@ -273,7 +404,7 @@ def test_chances_are_chances(ours: int, floors: int, beyond: int) -> None:
     beyond = min(beyond, ours)
     alike = compare(answers([[1]] * ours), answers([[1]] * ours))
     floor = compare(answers([[1]] * floors), answers([[1]] * floors))
-    found = PartComparison(part="greedy_outputs", prompts=alike, floor=(floor,), tokens=ours, tolerance=0.0)
+    found = PartComparison(part="greedy_outputs", prompts=alike, floor=(floor,), tokens=ours, tolerance=0.0, fields=())
     for chance in (chance_beyond, chance_parted):
         assert chance(found, 0) == pytest.approx(1.0)
         assert 0.0 <= chance(found, beyond) <= 1.0 + 1e-12
@@ -294,7 +425,7 @@ def test_false_alarms_of_the_rule_stay_within_its_error() -> None:
                     for each, distance, part in zip(base, distances, parts, strict=True)
                 )
             )
-        found = PartComparison(part="greedy_outputs", prompts=runs[0], floor=(runs[1],), tokens=24, tolerance=0.0)
+        found = PartComparison(part="greedy_outputs", prompts=runs[0], floor=(runs[1],), tokens=24, tolerance=0.0, fields=())
         alarms += rule(found).outcome == Outcome.REGRESSED
     assert alarms <= 30  # 20 expected at most; the tests are discrete, so fewer come
 

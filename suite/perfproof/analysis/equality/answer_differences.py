@@ -7,10 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from perfproof.analysis.equality.said_differences import RANK, otherwise
 from perfproof.analysis.stats.samples import Floats
+from perfproof.model.kinds.equality.said_column import SAID, Said, said_of
 from perfproof.model.records.record import Record
 from perfproof.model.scenarios.metrics import Part
-from perfproof.model.verdicts.equality_details import Difference
+from perfproof.model.verdicts.equality_details import Difference, SaidOtherwise
 
 NEAR_TIE = 0.01
 """The largest distance in nats between a token and its runner-up that rounding may decide."""
@@ -23,13 +25,17 @@ class Incomparable(ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answers:
-    """One part of one trial: for each prompt the tokens, the logprobs of the tokens and of their runners-up, or an embedding's values."""
+    """One part of one trial: for each prompt the tokens, the logprobs of the tokens and of their runners-up, the tokens' ranks and what the
+    answer says besides, or an embedding's values. Columns that a record lacks are empty.
+    """
 
     part: Part
     tokens: tuple[Floats, ...]
     logprobs: tuple[Floats, ...]
     runners_up: tuple[Floats, ...]
     values: tuple[Floats, ...]
+    ranks: tuple[Floats, ...]
+    said: tuple[Said, ...]
 
     @property
     def prompts(self) -> int:
@@ -41,8 +47,13 @@ def answers_of(record: Record, part: Part) -> Answers:
     lengths = [int(length) for length in record.raw.get(f"{part}.lengths", ())]
     if not lengths:
         raise Incomparable(f"arm {record.arm}: its record holds no answers")
-    columns = {name: _rows(record.raw.get(f"{part}.{name}", ()), lengths) for name in ("tokens", "logprobs", "runners_up", "values")}
-    return Answers(part=part, **columns)
+    names = ("tokens", "logprobs", "runners_up", "values", "ranks")
+    columns = {name: _rows(record.raw.get(f"{part}.{name}", ()), lengths) for name in names}
+    column = record.raw.get(f"{part}.{SAID}", ())
+    said = said_of(column) if column else ()
+    if said and len(said) != len(lengths):
+        raise Incomparable(f"{len(said)} answers say something, of {len(lengths)}")
+    return Answers(part=part, said=said, **columns)
 
 
 def _rows(values: Sequence[float], lengths: Sequence[int]) -> tuple[Floats, ...]:
@@ -68,6 +79,21 @@ def compare(baseline: Answers, other: Answers) -> tuple[Difference, ...]:
     return tuple(_answer(number, baseline, other) for number in range(baseline.prompts))
 
 
+def fields_of(baseline: Answers, other: Answers) -> tuple[str, ...]:
+    """What both sides say of their answers besides tokens and logprobs, by vLLM's names. Source: none, bookkeeping."""
+    pairs = zip(baseline.said, other.said, strict=True) if baseline.said and other.said else ()
+    both = dict.fromkeys(name for ours, theirs in pairs for name in ours if name in theirs)
+    return (*both, *((RANK,) if baseline.ranks and other.ranks else ()))
+
+
+def _said(number: int, baseline: Answers, other: Answers) -> tuple[SaidOtherwise, ...]:
+    """What an answer of the same tokens says otherwise."""
+    logprobs = baseline.logprobs[number], other.logprobs[number]
+    said = (baseline.said[number], other.said[number]) if baseline.said and other.said else ({}, {})
+    ranks = (baseline.ranks[number], other.ranks[number]) if baseline.ranks and other.ranks else None
+    return otherwise(said, logprobs, ranks)
+
+
 def _answer(number: int, baseline: Answers, other: Answers) -> Difference:
     ours, theirs = baseline.tokens[number], other.tokens[number]
     shared = min(ours.size, theirs.size)
@@ -87,6 +113,7 @@ def _answer(number: int, baseline: Answers, other: Answers) -> Difference:
         near_tie=gap is not None and gap <= NEAR_TIE,
         distance=float(moved.max()) if moved.size else 0.0,
         cosine=None,
+        said=_said(number, baseline, other) if position is None else (),
     )
 
 
@@ -94,16 +121,16 @@ def _paragraph(number: int, baseline: Answers, other: Answers) -> Difference:
     if not np.array_equal(baseline.tokens[number], other.tokens[number]):
         raise Incomparable(f"paragraph {number} of the text has other tokens: the arms have different tokenizers")
     moved = np.abs(baseline.logprobs[number] - other.logprobs[number])
-    return _same_tokens(number, float(moved.max()) if moved.size else 0.0, None)
+    return _same_tokens(number, float(moved.max()) if moved.size else 0.0, None, _said(number, baseline, other))
 
 
 def _embedding(number: int, ours: Floats, theirs: Floats) -> Difference:
     if ours.size != theirs.size:
         raise Incomparable(f"the embedding of prompt {number} has {theirs.size} values, the baseline's {ours.size}")
-    return _same_tokens(number, float(np.abs(ours - theirs).max()), cosine_distance(ours, theirs))
+    return _same_tokens(number, float(np.abs(ours - theirs).max()), cosine_distance(ours, theirs), ())
 
 
-def _same_tokens(number: int, distance: float, cosine: float | None) -> Difference:
+def _same_tokens(number: int, distance: float, cosine: float | None, said: tuple[SaidOtherwise, ...]) -> Difference:
     return Difference(
         prompt=number,
         position=None,
@@ -113,6 +140,7 @@ def _same_tokens(number: int, distance: float, cosine: float | None) -> Differen
         near_tie=False,
         distance=distance,
         cosine=cosine,
+        said=said,
     )
 
 
@@ -125,5 +153,5 @@ def cosine_distance(ours: Floats, theirs: Floats) -> float:
 
 
 def identical(difference: Difference) -> bool:
-    """Whether an answer is bit-identical to the baseline's. Source: none, bookkeeping."""
-    return difference.position is None and difference.distance == 0.0 and not difference.cosine
+    """Whether an answer is bit-identical to the baseline's, and says the same besides. Source: none, bookkeeping."""
+    return difference.position is None and difference.distance == 0.0 and not difference.cosine and not difference.said

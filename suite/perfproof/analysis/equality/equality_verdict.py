@@ -8,6 +8,8 @@ is that of the baseline's second run: the floor. The verdict depends on the floo
   *inconclusive*.
 - Where it did not, the candidate is *regressed* only if too many of its prompts lie beyond the worst of the floor, or too many of its
   answers part from the baseline's, to be chance (one-sided, .01 over all parts and candidates).
+- What an answer of the same tokens says otherwise (its text, the sum of its logprobs, a rank, why it ended) is no noise: *regressed*,
+  unless the baseline's second run said it otherwise, too.
 - Otherwise it is *equivalent*, in the words "identical on N prompts" where every bit is the same.
 
 A text that the model scores has an interval: its perplexity, paired by token. Only that can be *improved*: answers equal the baseline's, or
@@ -23,7 +25,7 @@ from typing import cast
 
 import numpy as np
 
-from perfproof.analysis.equality.answer_differences import TEXT, Answers, Incomparable, answers_of, compare, identical
+from perfproof.analysis.equality.answer_differences import TEXT, Answers, Incomparable, answers_of, compare, fields_of, identical
 from perfproof.analysis.equality.outcome_rules import ERROR, MOST_NATS, Ruled, rule, rule_text, ruled
 from perfproof.analysis.equality.part_comparison import PartComparison, chance_of_furthest
 from perfproof.analysis.stats import number_format
@@ -101,6 +103,7 @@ def _compared(scenario: Scenario, arm: Arm, choice: MetricChoice, records: Seque
             floor=tuple(compare(first, each) for each in again),
             tokens=sum(row.size for row in first.tokens),
             tolerance=_workload(scenario).tolerance,
+            fields=fields_of(first, second),
         )
     except Incomparable as error:
         return str(error)

@@ -17,6 +17,7 @@ from perfproof.analysis.equality.part_comparison import (
     difference_words,
     floor_words,
     identical_words,
+    said_words,
 )
 from perfproof.analysis.stats import number_format
 from perfproof.analysis.stats.samples import Floats
@@ -58,6 +59,8 @@ def rule(comparison: PartComparison, error: float = ERROR) -> Ruled:
     words = f"{difference_words(comparison)}; {floor_words(comparison)}"
     if comparison.deterministic:
         return _rule_exactly(comparison, words)
+    if comparison.says_otherwise:
+        return ruled(Outcome.REGRESSED, words)
     chance = min(chance_beyond(comparison, len(comparison.beyond)), chance_parted(comparison, len(comparison.parted)))
     if chance <= error / 2:
         return ruled(Outcome.REGRESSED, f"{words}: chance would do that {_once_in(chance)}")
@@ -74,7 +77,7 @@ def _once_in(chance: float) -> str:
 
 def _rule_exactly(comparison: PartComparison, words: str) -> Ruled:
     """The verdict where the baseline repeated itself bit-identically."""
-    if comparison.beyond:
+    if comparison.beyond or comparison.says_otherwise:
         return ruled(Outcome.REGRESSED, words)
     if comparison.parted:
         return ruled(Outcome.INCONCLUSIVE, f"{words}: a tie and the tolerance of {comparison.tolerance:g} explain it")
@@ -88,6 +91,7 @@ def rule_text(
 
     *Regressed* if the interval at one-sided `error` excludes zero, the change is at least the margin, and the baseline did not change as
     much by itself; *improved* likewise; *equivalent* if the interval at .05 lies inside the margin.
+    *Regressed*, too, if something else is said of the same tokens.
     Source: Student's interval of paired differences; clustered as Miller, arXiv 2411.00640, 2024.
     """
     if part.identical:
@@ -95,12 +99,15 @@ def rule_text(
     worse, most = _worse(baseline, candidate), math.log1p(margin)
     floor = max(abs(_mean(_worse(baseline, each))) for each in again)
     mean, half = _mean(worse), _half(worse, error)
-    if abs(mean) > half and abs(mean) >= most and abs(mean) > floor:
+    if part.says_otherwise:
+        outcome = Outcome.REGRESSED
+    elif abs(mean) > half and abs(mean) >= most and abs(mean) > floor:
         outcome = Outcome.REGRESSED if mean > 0 else Outcome.IMPROVED
     else:
         outcome = Outcome.EQUIVALENT if abs(mean) + _half(worse, EQUIVALENCE_ERROR) < most else Outcome.INCONCLUSIVE
     span = f"{-mean - half:+.2g} to {-mean + half:+.2g}"
-    words = f"the mean logprob of {number_format.count(part.tokens, 'token')} of text changed by {-mean:+.2g} nat ({span})"
+    said = f"{said_words(part)}; " if part.says_otherwise else ""
+    words = f"{said}the mean logprob of {number_format.count(part.tokens, 'token')} of text changed by {-mean:+.2g} nat ({span})"
     return Ruled(
         outcome=outcome,
         reason=f"{words}, that of one token by up to {part.largest:.2g}; {floor_words(part)}",

@@ -78,7 +78,8 @@ def paired_ids(baseline: TaskItems, candidate: TaskItems) -> list[str]:
 def match(baseline: TaskItems, candidate: TaskItems) -> PairedItems:
     """The items of both arms, paired by id.
 
-    Raises `Unpairable` where an item is missing or different on one side, and where the arms disagree on the better direction.
+    Raises `Unpairable` where an item is missing or different on one side, where neither arm answered any, and where the arms disagree on
+    the better direction.
     Source: none, bookkeeping.
     """
     first, second = baseline.items, candidate.items
@@ -94,6 +95,8 @@ def match(baseline: TaskItems, candidate: TaskItems) -> PairedItems:
     if baseline.better and candidate.better and baseline.better != candidate.better:
         raise Unpairable(f"{baseline.name}: {baseline.better} is better in the baseline's results, {candidate.better} in the candidate's")
     ids = paired_ids(baseline, candidate)
+    if not ids:
+        raise Unpairable(f"{baseline.name}: no item was answered: neither arm answered any of {number_format.count(len(first), 'item')}")
     pairs = [(first[item], second[item]) for item in ids]
     passages = [one.passage for one, _ in pairs]
     return PairedItems(

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from perfproof.model.base import strict_json
 from perfproof.model.base.errors import BadInput
 from perfproof.model.base.name_lists import few
 from perfproof.model.base.regular_files import checked
@@ -97,13 +98,16 @@ def _samples(file: Path) -> SamplesFile:
 
 
 def document(path: Path) -> dict[str, Any] | None:
-    """A file that is one JSON document, a list as nothing; None where it is none, or one line of samples."""
+    """A file that is one JSON document, a list as nothing; None where it is none, or one line of samples. Raises `BadInput` for a key that
+    stands twice in one object."""
     try:
         if path.stat().st_size > LARGEST_RESULTS:
             return None
-        said = json.loads(path.read_bytes())
+        said = json.loads(path.read_bytes(), object_pairs_hook=strict_json.once)
     except OSError as error:
         raise BadInput(f"{path}: can't be read: {error.strerror}") from error
+    except strict_json.Twice as twice:
+        raise BadInput(f"{path}: the key {line(twice, 80)!r} stands twice in one object: keep one") from twice
     except (ValueError, RecursionError):
         return None
     if isinstance(said, list):

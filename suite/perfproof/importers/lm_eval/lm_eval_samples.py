@@ -19,6 +19,7 @@ import orjson
 
 from perfproof.importers.lm_eval import lm_eval_runs
 from perfproof.importers.lm_eval.lm_eval_runs import REMEDY
+from perfproof.model.base import strict_json
 from perfproof.model.base.errors import BadInput
 from perfproof.model.base.untrusted import line as shown
 from perfproof.model.records.eval_items import ASKED, EXACT_BYTES, Item, Items, TaskItems
@@ -103,13 +104,23 @@ def _lines(file: Path) -> Iterator[tuple[int, Any]]:
 def _parsed(line: bytes) -> Any:
     """The line's JSON; the fault as a string. lm_eval writes NaN as JSON has it not, which `json` still reads."""
     try:
-        return orjson.loads(line)
+        return strict_json.loads(line)
+    except strict_json.Twice as twice:
+        return _twice(twice)
+    except RecursionError:
+        return "is nested too deeply"
     except orjson.JSONDecodeError as error:
         fault = f"not JSON: {error}"
     try:
-        return json.loads(line) if b"NaN" in line or b"Infinity" in line else fault
+        return json.loads(line, object_pairs_hook=strict_json.once) if b"NaN" in line or b"Infinity" in line else fault
+    except strict_json.Twice as twice:
+        return _twice(twice)
     except (ValueError, RecursionError):
         return fault
+
+
+def _twice(twice: strict_json.Twice) -> str:
+    return f"the key {shown(twice, 80)!r} stands twice in one object: keep one"
 
 
 @dataclass(slots=True, kw_only=True)

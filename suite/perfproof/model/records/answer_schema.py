@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 
+from perfproof.model.kinds.equality.said_column import SAID, said_of
 from perfproof.model.records.eval_items import AGAIN, EXACT_BYTES, FIRST
 from perfproof.model.scenarios.metrics import PARTS
 
@@ -22,8 +23,12 @@ COLUMNS: Mapping[str, tuple[str, ...]] = {
     "embeddings": ("values",),
 }
 """The columns of each part, besides the lengths."""
+LATER: Mapping[str, tuple[str, ...]] = {part: ("ranks",) for part in COLUMNS if part != "embeddings"}
+"""Columns that older records lack; so do they `said`."""
 ITEM_COLUMNS = ("score", "item", "digest")
-"""The columns of a task's items; `passage` too if all items have one."""
+"""The columns of a task's items; `passage` too if all items have one, `empty` if some have no answer."""
+MOST_LOGPROB = 1e-4
+"""The logarithm of a share is 0 at most; of sums in float32 it may be rounded up by this."""
 MOST_WHOLE = 2**53
 """Integers up to this are exact in JSON."""
 
@@ -36,6 +41,18 @@ def faults(raw: Raw) -> Iterator[str]:
     yield from _item_faults(raw)
 
 
+def counts(raw: Raw) -> dict[str, float]:
+    """How many prompts, tokens, values and items answers without faults have, by the names under which `Record.work` counts them."""
+    found: dict[str, float] = {}
+    for part in PARTS:
+        if lengths := raw.get(f"{part}.lengths"):
+            found |= {f"{part} prompts": len(lengths), f"{part} {'values' if part == 'embeddings' else 'tokens'}": sum(lengths)}
+    for words, values in ((_words(key), values) for key, values in raw.items() if key.startswith('["')):
+        if words and words[:2] == [FIRST, "item"]:
+            found[f"items {words[2]}"] = len(values)
+    return found
+
+
 def _part_faults(part: str, raw: Raw) -> Iterator[str]:
     lengths = raw.get(f"{part}.lengths", ())
     if not lengths or not _whole(lengths, MOST_WHOLE):
@@ -44,12 +61,30 @@ def _part_faults(part: str, raw: Raw) -> Iterator[str]:
     if not min(lengths) and (part == "embeddings" or not any(lengths)):
         yield f"raw.{part}.lengths: expected answers that are not empty, got an empty one"
         return
-    for name in COLUMNS[part]:
+    for name in (*COLUMNS[part], *LATER.get(part, ())):
         values = raw.get(f"{part}.{name}")
         if values is None:
-            yield f"raw.{part}.{name}: is missing"
+            yield from [f"raw.{part}.{name}: is missing"] if name in COLUMNS[part] else []
         elif len(values) != sum(lengths):
             yield f"raw.{part}.{name}: expected {sum(lengths):,.0f} values, as the lengths of the answers say, got {len(values):,}"
+        elif name in ("tokens", "ranks") and not _whole(values, MOST_WHOLE):
+            yield f"raw.{part}.{name}: expected whole numbers from 0 on"
+        elif name in ("logprobs", "runners_up") and max(values) > MOST_LOGPROB:
+            yield f"raw.{part}.{name}: expected logarithms of shares, 0 at most, got {max(values):.9g}"
+    yield from _said_faults(part, raw, len(lengths))
+
+
+def _said_faults(part: str, raw: Raw, answers: int) -> Iterator[str]:
+    """The faults of what the answers say besides, which older records lack."""
+    if f"{part}.{SAID}" not in raw:
+        return
+    try:
+        said = said_of(raw[f"{part}.{SAID}"])
+    except ValueError as error:
+        yield f"raw.{part}.{SAID}: {error}"
+        return
+    if len(said) != answers:
+        yield f"raw.{part}.{SAID}: expected what {answers:,} answers say, got {len(said):,}"
 
 
 def _item_faults(raw: Raw) -> Iterator[str]:
@@ -74,7 +109,7 @@ def _words(key: str) -> list[str] | None:
     except (ValueError, RecursionError):
         return None
     whole = isinstance(words, list) and len(words) == 5 and all(isinstance(word, str) for word in words)
-    return words if whole and words[0] in (FIRST, AGAIN) and words[1] in (*ITEM_COLUMNS, "passage") else None
+    return words if whole and words[0] in (FIRST, AGAIN) and words[1] in (*ITEM_COLUMNS, "passage", "empty") else None
 
 
 def _task_faults(columns: Mapping[str, Sequence[float]]) -> Iterator[str]:
@@ -86,7 +121,7 @@ def _task_faults(columns: Mapping[str, Sequence[float]]) -> Iterator[str]:
     if len(set(sizes.values())) > 1 or not sizes["score"]:
         yield f"expected one value per item in every column, got {', '.join(f'{size:,} of {name}' for name, size in sizes.items())}"
         return
-    for name, most in (("item", MOST_WHOLE), ("digest", 256**EXACT_BYTES - 1), ("passage", MOST_WHOLE)):
+    for name, most in (("item", MOST_WHOLE), ("digest", 256**EXACT_BYTES - 1), ("passage", MOST_WHOLE), ("empty", 1)):
         if not _whole(columns.get(name, ()), most):
             yield f"{name}: expected whole numbers from 0 to {most:,}"
     if len(set(columns["item"])) != len(columns["item"]):

@@ -1,4 +1,5 @@
-"""Contradictions between parts of a record: its digest and its definition, its arm and the arms, its status and its attestation.
+"""Contradictions between parts of a record: its digest and its definition, its arm and the arms, its build and its environment, its answers
+and its work, its status and its attestation.
 
 The suite writes a record as a whole; if two of its parts disagree, somebody changed one, or two files were mixed. It is not guessed which
 is right: the record is reported and does not count.
@@ -6,6 +7,7 @@ is right: the record is reported and does not count.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -13,9 +15,14 @@ from itertools import chain
 from typing import Any
 
 from perfproof.model.kinds import kind_in
+from perfproof.model.records import answer_schema, build_facts
 from perfproof.model.scenarios.build import of_wheel, wheel_name
 from perfproof.model.scenarios.scenario import digest_of
 
+_LISTS = frozenset({"VLLM_PLUGINS", "PYTHONPATH", "LD_PRELOAD", "LD_LIBRARY_PATH"})
+"""Variables to whose values the suite adds its own."""
+_PLAIN = re.compile(r"[\w.,:+=-]{0,100}", re.ASCII)
+"""Values that a record keeps as they are: neither paths nor secrets."""
 UNPROVEN = "it says that it is ok, and not what ran"
 
 
@@ -34,6 +41,9 @@ def faults(data: Mapping[str, Any]) -> Iterator[str]:
     if isinstance(blocks := definition.get("blocks"), int) and data["block"] > blocks:
         yield f"block: is {data['block']}, its definition has {blocks} of them"
     yield from _order(data)
+    if attests(definition):
+        yield from build_facts.faults(data)
+    yield from _work(data)
     yield from _of_kind(data)
 
 
@@ -49,6 +59,21 @@ def _order(data: Mapping[str, Any]) -> Iterator[str]:
         yield f"position: is {position}, its order has {arm[:80]!r} at {order.index(arm)}"
 
 
+def _work(data: Mapping[str, Any]) -> Iterator[str]:
+    """The contradictions between the answers of a trial that is ok and the counts of them in its work."""
+    for name, kept in answer_schema.counts(data["raw"]).items() if data["status"] == "ok" else ():
+        if name not in data["work"]:
+            yield f"work.{name}: is missing, there are {kept:,.0f} in raw"
+        elif data["work"][name] != kept:
+            yield f"work.{name}: is {data['work'][name]:,.15g}, there are {kept:,.0f} in raw"
+
+
+def attests(definition: Mapping[str, Any]) -> bool:
+    """Whether trials of its kind of workload prove what they ran."""
+    kind = kind_in(definition)
+    return kind is None or kind.attests
+
+
 def _of_kind(data: Mapping[str, Any]) -> Iterator[str]:
     """The contradictions that its kind of workload checks."""
     kind = kind_in(data["definition"])
@@ -59,13 +84,12 @@ def _of_kind(data: Mapping[str, Any]) -> Iterator[str]:
 def unproven(data: Mapping[str, Any]) -> str:
     """Why a record with status ok proves nothing; "" if it does prove it, has another status, or is of a kind that attests nothing."""
     definition, attestation = data["definition"], data["attestation"]
-    kind = kind_in(definition)
-    if data["status"] != "ok" or (kind is not None and not kind.attests):
+    if data["status"] != "ok" or not attests(definition):
         return ""
     if attestation is None:
         return f"{UNPROVEN}: it has no attestation"
     arm = definition["arms"][data["arm"]]
-    why = next(chain(_patches(arm, attestation), _version(arm, definition, attestation), _surroundings(attestation)), "")
+    why = next(chain(_patches(arm, attestation), _version(arm, definition, attestation), _surroundings(arm, data)), "")
     return f"{UNPROVEN}: {why}" if why else ""
 
 
@@ -87,14 +111,8 @@ def _patches(arm: Mapping[str, Any], attestation: Mapping[str, Any]) -> Iterator
 
 def _version(arm: Mapping[str, Any], definition: Mapping[str, Any], attestation: Mapping[str, Any]) -> Iterator[str]:
     """The contradiction between a release's version, also of an overlay's base, and the attested one; the part after a plus is ignored."""
-    builds, build = definition.get("builds") or {}, arm.get("build")
-    for _ in range(len(builds)):
-        named = builds.get(build) if isinstance(build, str) else None
-        if not named or named.get("kind") != "overlay":
-            break
-        build = named.get("base")
-    release = (builds.get(build) if isinstance(build, str) else None) or {}
-    if isinstance(wanted := _named_version(release), str):
+    *_, below = [{}, *build_facts.layers(definition.get("builds") or {}, arm.get("build"))]
+    if isinstance(wanted := _named_version(below), str):
         ran = attestation["vllm_version"]
         if ran.partition("+")[0] != wanted.partition("+")[0]:
             yield f"it attests vLLM {ran[:80]}, but its build is {wanted[:80]}"
@@ -108,7 +126,17 @@ def _named_version(build: Mapping[str, Any]) -> Any:
     return build.get("version") if build.get("kind") == "release" else None
 
 
-def _surroundings(attestation: Mapping[str, Any]) -> Iterator[str]:
-    """The arm's own plugins and variables that some process did not show."""
+def _surroundings(arm: Mapping[str, Any], data: Mapping[str, Any]) -> Iterator[str]:
+    """The arm's own plugins and variables that some process did not show, or showed with another value; variables and a model runner that
+    are another arm's."""
+    own, attestation, seen = arm.get("environment") or {}, data["attestation"], data["environment"].get("variables") or {}
     for kind in ("plugins", "variables"):
         yield from (fault[:200] for fault in (attestation.get(kind) or {}).values() if fault)
+    for name in sorted(set(attestation.get("variables") or ()) - set(own)):
+        yield f"it attests variable {name[:80]}, which its arm does not set"
+    for name in sorted(set(own) & set(seen) - _LISTS):
+        if own[name] != seen[name] and all(_PLAIN.fullmatch(str(value)) for value in (own[name], seen[name])):
+            yield f"variable {name[:80]} was {seen[name]}, its arm sets {own[name]}"
+    ran, wanted = attestation["runner"], str(arm.get("runner")).upper()
+    if ran and wanted in ("V1", "V2") and ran != wanted:
+        yield f"it attests model runner {ran[:80]}, its arm names {wanted}"

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from perfproof.model.base import regular_files
+from perfproof.model.base import regular_files, strict_json
 from perfproof.model.base.errors import BadInput, CannotRun
 from perfproof.model.records.count_lines import round_of
 
@@ -83,7 +83,7 @@ def _read(path: Path) -> Any:
     if name_of(content) != path.stem:
         raise BadInput(f"{path}: is not what its name says, so it was changed")
     try:
-        table = json.loads(content)
+        table = strict_json.loads(content)
     except ValueError as error:
         raise BadInput(f"{path}: is no JSON ({error})") from error
     round_of(table, "counts")

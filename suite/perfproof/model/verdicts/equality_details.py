@@ -8,6 +8,19 @@ from perfproof.model.scenarios.metrics import Part
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SaidOtherwise:
+    """What an answer of the same tokens says otherwise: `field` by vLLM's name, what it was and became, short enough to show.
+
+    `nats` is how far a sum of logprobs lies from what its logprobs explain, per token; None for what is the same or is not.
+    """
+
+    field: str
+    before: str
+    after: str
+    nats: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
     """How one prompt's answer differs from the baseline's. `prompt` counts from 0.
 
@@ -15,7 +28,7 @@ class Difference:
     `candidate_token` are the ids there, `gap` how far ahead (nats) the baseline's token was of its runner-up: None for sampled
     answers, which need no close race to part. `near_tie` says that it was so close that rounding may decide it. `distance` is the largest
     difference of a logprob before the answers part (nats), for embeddings the largest difference of a value, and `cosine` the cosine
-    distance of the embeddings, None for answers.
+    distance of the embeddings, None for answers. `said` is what the answer says otherwise though its tokens are the same.
     """
 
     prompt: int
@@ -26,6 +39,7 @@ class Difference:
     near_tie: bool
     distance: float
     cosine: float | None
+    said: tuple[SaidOtherwise, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

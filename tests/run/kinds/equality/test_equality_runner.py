@@ -10,9 +10,12 @@ from typing import Any
 
 import pytest
 
+from perfproof.analysis.equality.answer_differences import answers_of as read_answers
 from perfproof.builds.install.ready_build import ReadyBuild
 from perfproof.model.base.errors import CannotRun
 from perfproof.model.documents.decode import scenario_of
+from perfproof.model.kinds.equality.said_column import said_of
+from perfproof.model.records.record import Record
 from perfproof.model.scenarios.plan import Block
 from perfproof.model.scenarios.scenario import Scenario
 from perfproof.model.verdicts.judged import Outcome
@@ -126,7 +129,7 @@ def test_what_can_not_be_asked_is_refused(changes: Mapping[str, Any], told: str)
     assert faults[0].startswith(f"equal.yaml: {told}")
 
 
-def said(**columns: Any) -> dict[str, Any]:
+def answered(**columns: Any) -> dict[str, Any]:
     return {"parts": {"greedy_outputs": columns}}
 
 
@@ -135,7 +138,7 @@ ORDER = {"parts": ["greedy_outputs"], "prompts": ["a", "b"], "paragraphs": []}
 
 def test_answers_are_kept_joined_with_their_lengths() -> None:
     """Answers of different lengths are one list, cut again by their lengths; what arms must share is counted."""
-    raw, work = answers_of(said(tokens=[[5, 6, 7], [8]], logprobs=[[-0.1, -0.2, -0.3], [-0.4]]), ORDER)
+    raw, work = answers_of(answered(tokens=[[5, 6, 7], [8]], logprobs=[[-0.1, -0.2, -0.3], [-0.4]]), ORDER)
     assert raw == {
         "greedy_outputs.tokens": [5, 6, 7, 8],
         "greedy_outputs.logprobs": [-0.1, -0.2, -0.3, -0.4],
@@ -144,12 +147,26 @@ def test_answers_are_kept_joined_with_their_lengths() -> None:
     assert work == {"greedy_outputs prompts": 2, "greedy_outputs tokens": 4}
 
 
+def test_what_answers_say_besides_is_kept_beside_them() -> None:
+    """As numbers from which it is read again; a long text as a digest."""
+    said = [{"text": "né", "stop_reason": None, "cumulative_logprob": -0.25}, {"text": "long " * 100, "decoded_token": ["a", "b"]}]
+    raw, work = answers_of(answered(tokens=[[5], [8]], said=said), ORDER)
+    first, second = said_of(raw["greedy_outputs.said"])
+    assert first == said[0]
+    assert str(second["text"]).startswith("500 characters, sha256 ")
+    assert str(second["decoded_token"]).startswith("2 of them, sha256 ")
+    assert len(raw["greedy_outputs.said"]) < 50
+    assert work == {"greedy_outputs prompts": 2, "greedy_outputs tokens": 2}
+    with pytest.raises(CannotRun, match="1 answers for 2 prompts"):
+        answers_of(answered(tokens=[[5], [8]], said=said[:1]), ORDER)
+
+
 def test_numbers_that_are_none_and_missing_answers_fail_the_trial() -> None:
     """A NaN is reported with its prompt and place; so are fewer answers than prompts."""
     with pytest.raises(CannotRun, match=r"logprobs of prompt 1 hold a value that is not a number \(NaN or infinite\), first at 0"):
-        answers_of(said(tokens=[[5], [8]], logprobs=[[-0.1], [math.nan]]), ORDER)
+        answers_of(answered(tokens=[[5], [8]], logprobs=[[-0.1], [math.nan]]), ORDER)
     with pytest.raises(CannotRun, match="1 answers for 2 prompts"):
-        answers_of(said(tokens=[[5]], logprobs=[[-0.1]]), ORDER)
+        answers_of(answered(tokens=[[5]], logprobs=[[-0.1]]), ORDER)
 
 
 def test_a_model_from_a_hub_is_asked_in_a_folder_that_is_there(toy_build: ReadyBuild, tmp_path: Path) -> None:
@@ -166,6 +183,17 @@ def test_the_suites_own_text_is_seven_paragraphs_of_plain_words() -> None:
     assert len(paragraphs(PASSAGE)) == len(PARAGRAPHS) == 7
     assert all("\n" not in paragraph and "  " not in paragraph for paragraph in paragraphs(PASSAGE))
     assert PASSAGE.isascii()
+
+
+def check_said(record: Record, part: str) -> None:
+    """What real answers say besides agrees with their tokens and logprobs."""
+    answers = read_answers(record, part)  # type: ignore[arg-type]
+    assert set(answers.said[0]) == {"finish_reason", "stop_reason", "text", "cumulative_logprob", "decoded_token"}
+    assert {said["finish_reason"] for said in answers.said} == {"length"}
+    assert all(said["text"] for said in answers.said)
+    for said, logprobs, ranks in zip(answers.said, answers.logprobs, answers.ranks, strict=True):
+        assert said["cumulative_logprob"] == pytest.approx(logprobs.sum())
+        assert ranks.min() >= 1
 
 
 @pytest.mark.vllm
@@ -189,6 +217,8 @@ def test_a_planted_fault_is_seen(served_build: ReadyBuild, tmp_path: Path) -> No
     assert plain.work == other.work
     assert other.attestation is not None
     assert other.attestation.counts["calls vllm.v1.sample.sampler:Sampler.apply_penalties"] > 0
+    for part in ("greedy_outputs", "sampled_outputs"):
+        check_said(plain, part)
     again = dataclasses.replace(plain, block=2)
     assert [row.verdict for row in judge(asked, [plain, other, again])] == [Outcome.REGRESSED] * 2
     runner.close()

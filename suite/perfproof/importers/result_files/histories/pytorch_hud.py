@@ -13,7 +13,7 @@ from typing import Any
 from perfproof.importers.result_files.fields import Fields
 from perfproof.importers.result_files.histories.format import Found, HistoryFormat, of_rows, part, word
 from perfproof.importers.result_files.source import Source
-from perfproof.model.base import timestamps
+from perfproof.model.base import strict_json, timestamps
 from perfproof.model.base.untrusted import line
 from perfproof.model.history.foreign_points import ForeignPoint
 from perfproof.model.scenarios import metric_directions
@@ -94,7 +94,7 @@ def _arguments(benchmark: Mapping[str, Any]) -> Mapping[str, Any]:
     """The arguments of vLLM's benchmark: an object as it writes them, a text as the database keeps them."""
     raw = part(benchmark, "extra_info").get("args")
     try:
-        found = json.loads(raw) if isinstance(raw, str) else raw
+        found = json.loads(raw, object_pairs_hook=strict_json.once) if isinstance(raw, str) else raw
     except (ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}

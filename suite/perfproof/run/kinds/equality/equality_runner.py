@@ -18,6 +18,7 @@ from perfproof.model.base.errors import BadInput, CannotRun
 from perfproof.model.kinds.equality.equality_document import EQUALITY
 from perfproof.model.kinds.equality.equality_workload import PASSAGE as OURS_TEXT
 from perfproof.model.kinds.equality.equality_workload import EqualityWorkload
+from perfproof.model.kinds.equality.said_column import SAID, column_of
 from perfproof.model.scenarios.metrics import Part
 from perfproof.model.scenarios.scenario import Arm, Scenario, ToyModel
 from perfproof.run.checks import catalog
@@ -130,6 +131,9 @@ def answers_of(answer: Mapping[str, Any], order: Mapping[str, Any]) -> tuple[dic
         for name, rows in answer["parts"][part].items():
             if len(rows) != prompts:
                 raise CannotRun(f"{part}: {len(rows)} answers for {prompts} prompts")
+            if name == SAID:
+                raw[f"{part}.{SAID}"] = column_of(rows)
+                continue
             for number, row in enumerate(rows):
                 if (bad := next((place for place, value in enumerate(row) if not math.isfinite(value)), None)) is not None:
                     raise CannotRun(

@@ -14,7 +14,7 @@ from typing import Any
 from perfproof.importers.result_files.fields import Fields, refuse, with_values
 from perfproof.importers.result_files.format import Format
 from perfproof.importers.result_files.source import Source
-from perfproof.model.base import timestamps
+from perfproof.model.base import strict_json, timestamps
 from perfproof.model.base.name_lists import few
 from perfproof.model.base.untrusted import line
 from perfproof.model.records.result_runs import ResultRun, Word
@@ -119,7 +119,7 @@ def _asked(row: Mapping[str, Any]) -> dict[str, Word]:
     extra = _part(_part(row, "benchmark"), "extra_info")
     raw = extra.get("args")
     try:
-        told = json.loads(raw) if isinstance(raw, str) else raw
+        told = json.loads(raw, object_pairs_hook=strict_json.once) if isinstance(raw, str) else raw
     except (ValueError, RecursionError):
         told = {}
     said = {**extra, **(told if isinstance(told, dict) else {})}
