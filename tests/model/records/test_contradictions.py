@@ -17,6 +17,8 @@ from perfproof import store
 from perfproof.analysis.judging.judge import judge_records
 from perfproof.commands import record_verdicts
 from perfproof.model.base.errors import EXIT_UNTESTABLE, BadInput
+from perfproof.model.documents.decode import scenario_of
+from perfproof.model.records import build_facts
 from perfproof.model.scenarios.scenario import digest_of
 from tests.factory import DEFINITION, record, run
 
@@ -73,6 +75,31 @@ def test_arms_that_change_places_in_one_record_turn_no_verdict(tmp_path: Path) -
 def plain_of(one: Any) -> dict[str, Any]:
     data: dict[str, Any] = json.loads(json.dumps(dataclasses.asdict(one)))
     return data
+
+
+@pytest.mark.parametrize("folder", [Path("/work"), Path.home()])
+@pytest.mark.parametrize("kind", ["python", "editable"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        "python3",
+        "../a b/bin/python",
+        "~/x/../y/python",
+        "./python",
+        "a/./b/python",
+        "a//b/python/",
+        "/python",
+        "/opt/ünï/bin/python",
+        "…/x/python",
+    ],
+)
+def test_however_a_path_was_written_its_label_is_that_of_its_build(path: str, kind: str, folder: Path) -> None:
+    """What a trial notes of its own build never contradicts the definition."""
+    build = {"kind": kind, "path" if kind == "python" else "source": path}
+    arms = {name: {**arm, "build": "mine"} for name, arm in DEFINITION["arms"].items()}
+    scenario = scenario_of({**copy.deepcopy(DEFINITION), "builds": {"mine": build}, "arms": arms}, source="x", folder=folder)
+    noted = plain(definition=scenario.definition, environment={"build": scenario.builds["mine"].label})
+    assert list(build_facts.faults(noted)) == []
 
 
 @pytest.mark.parametrize(

@@ -108,7 +108,7 @@ def _path(kept: str) -> str:
         if part in ("..", "/", "…") or part.startswith("~"):
             break
         known.insert(0, part)
-    return r"(?:.*/)?" + re.escape("/".join(known)) if known else ".*"
+    return r"(?:.*/)?" + r"/(?:\.?/)*".join(map(re.escape, known)) + r"/*" if known else ".*"
 
 
 def _change(doc: Doc) -> str:
