@@ -242,7 +242,10 @@ def test_what_is_said_besides_is_named_where_it_is_the_same() -> None:
 @pytest.mark.parametrize(
     ("changes", "told"),
     [
-        ({"cumulative_logprob": -0.25}, "cumulative_logprob differs in 1 of 8 prompts with the same tokens (prompt 3: was -"),
+        (
+            {"cumulative_logprob": -0.25},
+            "cumulative_logprob differs in 1 of 8 prompts with the same tokens (prompt 3: was -3.0644, is -0.25)",
+        ),
         ({"cumulative_logprob": None}, "is null)"),
         ({"cumulative_logprob": math.nan}, "is NaN)"),
         ({"text": "answer 3."}, 'text differs in 1 of 8 prompts with the same tokens (prompt 3: was "answer 3.\\n", is "answer 3.")'),

@@ -15,6 +15,8 @@ from perfproof.model.verdicts.equality_details import SaidOtherwise
 RANK, SUM = "rank", "cumulative_logprob"
 ROUNDING = 1e-6
 """What sums of logprobs may lie apart, relative to them, where the logprobs themselves have moved: records keep nine figures."""
+DIGITS, EVERY_DIGIT = 5, 17
+"""The fewest and the most digits of a number that are shown."""
 AROUND = 12
 """Characters of a text shown before the first that differs, and twice as many after it."""
 
@@ -59,7 +61,10 @@ def _ranks(before: Floats, after: Floats) -> Iterator[SaidOtherwise]:
 
 
 def _shown(before: Scalar, after: Scalar) -> tuple[str, str]:
-    """Both values in few words; of texts the place where they part."""
+    """Both values in few words: numbers with the digits that tell them apart, of texts the place where they part."""
+    if isinstance(before, float) and isinstance(after, float) and math.isfinite(before) and math.isfinite(after):
+        shown = ((f"{before:.{digits}g}", f"{after:.{digits}g}") for digits in range(DIGITS, EVERY_DIGIT + 1))
+        return next((pair for pair in shown if pair[0] != pair[1]), (repr(before), repr(after)))
     if not isinstance(before, str) or not isinstance(after, str):
         return _quoted(before), _quoted(after)
     pairs = enumerate(zip(before, after, strict=False))
