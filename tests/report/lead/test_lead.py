@@ -375,3 +375,11 @@ def test_a_long_cause_ends_with_a_clause() -> None:
     told = in_few_words(f"{'one two three four five ' * 4}ends here, and goes on for some more words than fit")
     assert told == f"{'one two three four five ' * 4}ends here …"
     assert in_few_words("short (and whole)") == "short (and whole)"
+
+
+@pytest.mark.parametrize(("levels", "told"), [([0.98, 1.0], "98"), ([1.0], ""), ([0.98, 0.995], "99.5")])
+def test_an_interval_that_holds_for_sure_names_no_level(levels: list[float], told: str) -> None:
+    """Identical answers have an interval of nothing, at 100 %: it is no confidence interval."""
+    rows = [factory.row("queue", f"round_time@case={place}", "equivalent", primary=True, level=each) for place, each in enumerate(levels)]
+    assert told in lead(build(rows, [], made="", version="0")).level
+    assert "100" not in lead(build(rows, [], made="", version="0")).level

@@ -103,8 +103,10 @@ def _drawn(rows: Sequence[LeadRow]) -> list[LeadRow]:
 
 
 def level(pairs: Sequence[Chosen]) -> str:
-    """The confidence levels of the intervals, lowest to highest: "98 %", "98 to 99.5 %"; "" where no row has an interval."""
-    found = sorted({row.level for _, row in pairs if row.level is not None and row.interval is not None and not row.exact})
+    """The confidence levels of the intervals, lowest to highest: "98 %", "98 to 99.5 %"; "" where no row has an interval that could
+    fail to hold the change: that of identical answers holds it for sure."""
+    levels = {row.level for _, row in pairs if row.level is not None and row.interval is not None and not row.exact}
+    found = sorted(each for each in levels if each < 1)
     ends = [number_format.level(each).removesuffix(" %") for each in dict.fromkeys((found[0], found[-1]))] if found else []
     return f"{' to '.join(ends)}{units.THIN}% " if ends else ""
 
