@@ -9,6 +9,7 @@ from pathlib import Path
 
 from perfproof import store
 from perfproof.analysis.judging import judge as judging
+from perfproof.analysis.judging.repeats import Repeat
 from perfproof.analysis.trials.trial_groups import kept_apart
 from perfproof.model.base import regular_files
 from perfproof.model.base.errors import BadInput, PerfproofError
@@ -18,8 +19,8 @@ from perfproof.model.verdicts.judged import Judged
 
 MOST_FOLDERS, MOST_REPEATS = 400, 6
 """Entries that are looked at beside a results folder, and repeats that are judged of a scenario."""
-Repeats = Mapping[str, Sequence[tuple[str, Sequence[Judged]]]]
-"""The repeats of each scenario: where each one lies, and its judged metrics."""
+Repeats = Mapping[str, Sequence[Repeat]]
+"""The repeats of each scenario."""
 
 
 def repeats(results: Path, records: Sequence[Record], rows: Sequence[Judged]) -> Repeats:

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-import json
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import orjson
-
+from perfproof.model.base import strict_json
 from perfproof.model.base.errors import BadInput, CannotRun
 
 _ID = re.compile(rb'"id":"([0-9a-f]+)"')
-_KEY_END = re.compile(rb'"\s*:')
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,30 +27,13 @@ class Line:
     def parsed(self) -> Any:
         """Its JSON; raises `ValueError` if it is not valid, as after a crash in the middle of a write, or has a key twice."""
         try:
-            data = orjson.loads(self.text)
-        except orjson.JSONDecodeError as error:
+            return strict_json.loads(self.text)
+        except strict_json.Twice as twice:
+            raise ValueError(f"the key {str(twice)[:80]!r} stands twice") from twice
+        except RecursionError as error:
+            raise ValueError("nested too deeply") from error
+        except ValueError as error:
             raise ValueError("not a complete line") from error
-        # every key ends like this, and some texts: only with more such ends than keys can there be a duplicate key
-        if isinstance(data, dict) and len(_KEY_END.findall(self.text)) > len(data):
-            _check_keys(self.text)
-        return data
-
-
-def _check_keys(text: bytes) -> None:
-    """Raises `ValueError` for a key that stands twice in one object: readers differ in which of the two they believe."""
-    try:
-        json.loads(text, object_pairs_hook=_once)
-    except RecursionError as error:
-        raise ValueError("nested too deeply") from error
-
-
-def _once(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict[str, Any]()
-    for name, value in pairs:
-        if name in found:
-            raise ValueError(f"the key {name[:80]!r} stands twice")
-        found[name] = value
-    return found
 
 
 Change = Callable[[Line], bytes | None]

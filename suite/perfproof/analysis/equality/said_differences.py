@@ -1,4 +1,4 @@
-"""What an answer says besides its tokens and logprobs, held against what the baseline's answer of the same tokens says."""
+"""What an answer says besides its tokens and logprobs, compared with what the baseline's answer of the same tokens says."""
 
 from __future__ import annotations
 

@@ -29,15 +29,31 @@ def contradicts(row: Judged, other: Judged) -> bool:
     return outside and (not same_way or abs(other.effect) < (row.margin or 0.0))
 
 
-def doubted(row: Judged, repeats: Iterable[tuple[str, Sequence[Judged]]]) -> Judged:
-    """The row as a decision takes it: *inconclusive* where it would pass and one of the `repeats`, by its place, contradicts it.
+Repeat = tuple[str, Sequence[Judged]]
+"""Where a repeat lies, and its judged metrics."""
+
+
+def contradicting(row: Judged, repeats: Iterable[Repeat]) -> tuple[str, Judged] | None:
+    """The first repeat that contradicts the row: where it lies, and what it has in the row's place; None where none does.
+
+    Source: `contradicts`.
+    """
+    for where, rows in repeats:
+        other = next((each for each in rows if (each.metric, each.candidate) == (row.metric, row.candidate)), None)
+        if other is not None and contradicts(row, other):
+            return where, other
+    return None
+
+
+def doubted(row: Judged, repeats: Iterable[Repeat]) -> Judged:
+    """The row as a decision takes it: *inconclusive* where it would pass and one of the `repeats` contradicts it.
 
     A regression stays one: a lucky repeat does not take it back.
     Source: `contradicts`.
     """
-    for where, rows in repeats if row.verdict != Outcome.REGRESSED else ():
-        for other in rows:
-            if (other.metric, other.candidate) == (row.metric, row.candidate) and contradicts(row, other):
-                reason = f"{row.verdict} here, but a repeat ({where}) gave {percent(other.effect or 0.0)}"
-                return dataclasses.replace(row, verdict=Outcome.INCONCLUSIVE, reason=reason)
-    return row
+    found = None if row.verdict == Outcome.REGRESSED else contradicting(row, repeats)
+    if found is None:
+        return row
+    where, other = found
+    reason = f"{row.verdict} here, but a repeat ({where}) gave {percent(other.effect or 0.0)}"
+    return dataclasses.replace(row, verdict=Outcome.INCONCLUSIVE, reason=reason)

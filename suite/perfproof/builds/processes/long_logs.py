@@ -1,7 +1,7 @@
 """Keeps what a program prints without end from filling the disk: of a long log the beginning and the end are kept.
 
 While the program runs, the disk's blocks between the two are given back at each look (where the system and the file system can do that:
-Linux, most local ones); the log's length stays. When it has ended, the log is written anew, with a line that says how much is left out.
+Linux, most local ones); the log's length stays. When it has ended, the log is written again, with a line that says how much is left out.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a record's environment says of its build, held against the build that its definition gives its arm.
+"""What a record's environment says of its build, compared with the build that its definition gives its arm.
 
 Every trial notes the label of its build, the files of vLLM that an overlay changes and the image's digest. Arms that change places all
 through a folder, order and all, still contradict these. What a record does not say is unknown and contradicts nothing: older ones say less.

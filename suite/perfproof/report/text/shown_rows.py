@@ -10,7 +10,7 @@ import dataclasses
 import re
 from dataclasses import dataclass
 
-from perfproof.analysis.judging.repeats import contradicts
+from perfproof.analysis.judging.repeats import contradicting
 from perfproof.model.verdicts.judged import Judged, Outcome
 from perfproof.report.base import formatting, turned_rows
 from perfproof.report.base.page_model import PlantedView, ScenarioView
@@ -142,9 +142,9 @@ def _control(row: Judged, turned: bool, control: PlantedView) -> str:
 
 def contradiction(scenario: ScenarioView, row: Judged) -> str:
     """What a repeat of the same definition gave, where it contradicts this verdict: "a repeat (h200_b) gave +2.2 %"; "" otherwise."""
-    for repeat in scenario.repeats:
-        other = next((each for each in repeat.rows if (each.metric, each.candidate) == (row.metric, row.candidate)), None)
-        if other is not None and contradicts(row, other):
-            told = turned_rows.turned(other) if scenario.altered and not other.in_points else other
-            return f"a repeat ({repeat.where}) gave {formatting.change(told)}"
-    return ""
+    found = contradicting(row, ((repeat.where, repeat.rows) for repeat in scenario.repeats))
+    if found is None:
+        return ""
+    where, other = found
+    told = turned_rows.turned(other) if scenario.altered and not other.in_points else other
+    return f"a repeat ({where}) gave {formatting.change(told)}"
